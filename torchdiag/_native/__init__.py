@@ -1,0 +1,1 @@
+"""The compiled library and the ctypes door to it."""

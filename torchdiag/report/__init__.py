@@ -1,0 +1,1 @@
+"""Renderers of facts, one a file."""

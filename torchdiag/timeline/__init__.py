@@ -1,0 +1,1 @@
+"""Facts about a trace, as pure functions: steps, device states, host states, links, idle causes."""

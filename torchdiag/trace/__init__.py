@@ -1,0 +1,1 @@
+"""Bytes to columns: opening, decompressing, scanning, recovering, and the vendors' vocabulary."""
