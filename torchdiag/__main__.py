@@ -1,0 +1,5 @@
+"""`python -m torchdiag` is `torchdiag`."""
+
+from torchdiag.cli.main import main
+
+main()

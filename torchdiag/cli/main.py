@@ -1,0 +1,70 @@
+"""The command line: which commands there are, and what becomes of an error.
+
+A command is one module of this package with a function `run`, whose parameters carry typer annotations and whose
+docstring is its help. Such a module imports nothing but typer and the standard library at its top; everything that
+needs numpy or the rest of torchdiag is imported inside `run`, so that `torchdiag --help` answers at once.
+"""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from torchdiag.cli import breakdown, open_trace, repair
+from torchdiag.errors import TorchdiagError
+
+# No rich markup anywhere: a trace called `[bold].json` is to be named as it is.
+app = typer.Typer(
+    name="torchdiag",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    from importlib import metadata  # noqa: PLC0415 - a fifth of the time `--help` takes
+
+    print(f"torchdiag {metadata.version('torchdiag')}")
+    raise typer.Exit
+
+
+@app.callback()
+def _torchdiag(  # pyright: ignore[reportUnusedFunction] - typer calls it
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Say why a PyTorch model is slow, to the nanosecond and the source line, from a profiler trace."""
+
+
+app.command("breakdown")(breakdown.run)
+app.command("open")(open_trace.run)
+app.command("repair")(repair.run)
+
+
+def main() -> None:
+    """Run the command line and exit.
+
+    Codes: 0; 1 for a bug, with its traceback; 2 for a mistake of the user's, with one message; 130 when interrupted.
+    """
+    try:
+        app()
+    except TorchdiagError as error:
+        print(f"torchdiag: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`torchdiag ... | head`). Python flushes standard output once more while
+        # it exits: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
