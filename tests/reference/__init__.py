@@ -1,0 +1,1 @@
+"""Slow, obvious readings of the contract. Everything fast is judged by them."""
