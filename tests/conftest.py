@@ -1,0 +1,9 @@
+"""What all tests share: the folder `tests/` on the import path (by being here) and how long hypothesis may search."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("usual", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("usual"), max_examples=3000)
+settings.load_profile(os.environ.get("TORCHDIAG_HYPOTHESIS", "usual"))
