@@ -13,17 +13,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.trace import vocabulary
+from torchdiag.trace import classify
+from torchdiag.trace.absent import MISSING, NO_TEXT
 from torchdiag.trace.quality import Quality
 from torchdiag.trace.top_level import decode_top_level
 
 T = TypeVar("T", np.int64, np.float64, np.int32)
 
-MISSING = int(np.iinfo(np.int64).min)
-"""Stands for "no value" in an int64 column."""
-
-NO_TEXT = -1
-"""Stands for "no text" in a column of dictionary codes."""
+__all__ = ["MISSING", "NO_TEXT", "Args", "Floats", "Ints", "Sparse", "Strings", "Texts", "Trace", "Tracks"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,12 +203,12 @@ class Trace:
     @cached_property
     def kind(self) -> NDArray[np.uint8]:
         """uint8[n]: the `vocabulary.Kind` of each row."""
-        return vocabulary.kinds(self)
+        return classify.kinds(self)
 
     @cached_property
     def call(self) -> NDArray[np.uint8]:
         """uint8[n]: the `vocabulary.Call` of each row, `Call.NONE` for what is no runtime call."""
-        return vocabulary.calls(self)
+        return classify.calls(self)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:

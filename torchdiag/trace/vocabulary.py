@@ -1,20 +1,11 @@
 """What the exporters call things: one place for every vendor and every age of the format.
 
-Adding a vendor means adding rows to the tables of this file. The tables are plain data; the functions below them turn
-them into one code a row, deciding once a distinct text.
+Adding a vendor means adding rows to the tables of this file. The tables are plain data; `classify.py` turns them into
+one code a row, deciding once a distinct text.
 """
-
-from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from torchdiag.trace.columns import Trace
 
 
 class Kind(IntEnum):
@@ -143,12 +134,90 @@ CATEGORY_KINDS: dict[str, Kind] = {
     "cuda_sync": Kind.SYNC_RECORD,
 }
 
+PROCESS_KINDS: dict[str, Kind] = {
+    "CPU functions": Kind.OPERATOR,
+    "CUDA functions": Kind.KERNEL,
+    "Ascend Hardware": Kind.KERNEL,
+    "Communication": Kind.OTHER,
+    "HCCL": Kind.OTHER,
+    "CANN": Kind.RUNTIME,
+}
+"""What a row without a category is, by its pid or by the `process_name` of its pid."""
 
-def kinds(trace: Trace) -> NDArray[np.uint8]:
-    """uint8[n]: the `Kind` of each row."""
-    raise NotImplementedError
+NAME_KINDS: dict[str, tuple[tuple[re.Pattern[str], Kind], ...]] = {
+    "Operator": ((re.compile(r"ProfilerStep|Optimizer\.|enumerate\("), Kind.ANNOTATION),),
+    "mtia_ccp_events": (
+        (re.compile(r"dma_request"), Kind.MEMCPY),
+        (re.compile(r"event_(wait|record)"), Kind.OTHER),
+    ),
+    "CUDA functions": ((re.compile(r".*Memcpy"), Kind.MEMCPY), (re.compile(r".*Memset"), Kind.MEMSET)),
+    "Ascend Hardware": (
+        (re.compile(r"MEMCPY|SDMA"), Kind.MEMCPY),
+        (re.compile(r"(?i)memset"), Kind.MEMSET),
+        (re.compile(r"(?i)(event|notify)[_ ]?(wait|record|reset)|place_?holder|profiler_trace"), Kind.OTHER),
+    ),
+    "Communication": ((re.compile(r"(?i)hcom|hccl"), Kind.KERNEL),),
+    "HCCL": ((re.compile(r"(?i)hcom|hccl"), Kind.KERNEL),),
+}
+"""Rows whose category (or process, for rows without one) does not tell alone: the first pattern that matches from the
+start of the name decides."""
 
+STEP_MARK = "ProfilerStep#"
+"""How the name of a step's annotation starts."""
 
-def calls(trace: Trace) -> NDArray[np.uint8]:
-    """uint8[n]: the `Call` of each row."""
-    raise NotImplementedError
+LAUNCH_FLOWS = frozenset({"ac2g", "async_cpu_to_gpu", "async", "cpu_to_cuda", "HostToDevice"})
+"""Categories of the flow events that lead from a launch to the work it launched."""
+
+CALLS: tuple[tuple[re.Pattern[str], Call], ...] = (
+    # Waiting for the device. `ur` and `ze` are the two layers of Intel's runtime, `aclrt` is Huawei's.
+    (re.compile(r"[sS]ynchroni[sz]e$|[sS]ynchroni[sz]e_(ptsz|v\d)"), Call.SYNC),
+    (re.compile(r"[sS]ynchronize(Stream|Device|Event|Context)"), Call.SYNC),
+    (re.compile(r"^ur(EventWait|QueueFinish)$"), Call.SYNC),
+    # A copy that is not asynchronous returns when it is done. `ur*Memcpy` only queues; graph nodes only describe.
+    (re.compile(r"^(?!ur)(?!.*(Async|Graph)).*[mM]emcpy"), Call.SYNC),
+    # Device memory, pinned host memory, virtual memory maps.
+    (re.compile(r"Malloc|Free|HostAlloc|Host(Unr|R)egister|Mem(Host)?Alloc"), Call.ALLOCATION),
+    (re.compile(r"Mem(Map|Unmap|Create|Release|SetAccess|AddressReserve|AddressFree)"), Call.ALLOCATION),
+    (re.compile(r"USM(Host|Device|Shared)Alloc|^ze(Virtual|Physical)Mem|AddressReserve"), Call.ALLOCATION),
+    (re.compile(r"Launch|^Node@launch|^runFunction|ExecuteCommandLists|CommandBufferEnqueue"), Call.LAUNCH),
+    (re.compile(r"EnqueueCommandBuffer"), Call.LAUNCH),
+    (re.compile(r"^(?!.*Graph).*([mM]emcpy|[mM]emset)"), Call.COPY),
+    (re.compile(r"Append(Memory|Image)(Copy|Fill)|USMFill|Mem(Buffer|Image)(Copy|Fill|Read|Write)"), Call.COPY),
+)
+"""What a runtime call does, by its name: the first pattern found decides, `Call.OTHER` when none is."""
+
+BLOCKING_COPY = re.compile(r"[mM]emcpy")
+"""Tells the copies among the calls that synchronise."""
+
+GRAPH_LAUNCH = "GraphLaunch"
+"""Part of the name of a call that replays a captured graph."""
+
+COMMUNICATION_KERNELS = re.compile(
+    r"""^(?!triton_)(?:.*?)(?:       # compiled fusions carry the names of the operators around them
+    nccl | rccl | hccl | oneccl | msccl | uccl | hcom_ | (?<![a-z])ccl(_|::)
+    | nvshmem | rocshmem | roc_shmem | ishmem | symm_mem
+    | deep_?ep(?![a-z]) | hybrid_ep | (?<![a-z])mori(_|::) | (?<![a-z0-9])a2a(?![a-z0-9])
+    | (?<!warp)(?<!warp_)(?<!wave)(?<!wave_)(?<!block)(?<!block_)(?<!sm)all_?reduce
+    | (?<!sm)all_?gather | reduce_?scatter | all_?to_?all
+    | multimem | cross_device_ | lamport | userbuffers | quick_?reduce
+    )""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+"""Kernels that move data between devices, by name."""
+
+PEER_COPY = re.compile(r"PtoP|P2P|peer", re.IGNORECASE)
+"""Copies between devices, by name or direction."""
+
+HOST_COPY = re.compile(
+    r"""[HM](2|to)D | D(2|to)[HM]
+    | Host[_ ]?To[_ ]?Device | Device[_ ]?To[_ ]?Host
+    | (Host|Pageable|Pinned)\ *->\ *Device | Device\ *->\ *(Host|Pageable|Pinned)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Copies between host and device, by name or direction."""
+
+LOADER_ANNOTATION = re.compile(r"enumerate\(DataLoader\)#.*__next__$")
+"""The annotation of torch's data loader while the next batch is fetched."""
+
+LOADER_FRAME = re.compile(r"(^|.*[/\\])torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): __next__$")
+"""The Python frame of the same."""
