@@ -1,0 +1,40 @@
+"""torchdiag says why a PyTorch model is slow, from a profiler trace.
+
+`torchdiag.breakdown("trace.json.gz")` says where every nanosecond of GPU time went. Importing this package loads
+nothing else: what is used is imported when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchdiag.api import Breakdown, breakdown, load
+    from torchdiag.errors import TorchdiagError
+    from torchdiag.trace.columns import Trace
+
+    __version__: str
+
+__all__ = ["Breakdown", "TorchdiagError", "Trace", "__version__", "breakdown", "load"]
+
+_HOMES = {
+    "Breakdown": "torchdiag.api",
+    "TorchdiagError": "torchdiag.errors",
+    "Trace": "torchdiag.trace.columns",
+    "breakdown": "torchdiag.api",
+    "load": "torchdiag.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("torchdiag")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'torchdiag' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,205 @@
+"""What the page of a breakdown says, before anyone decides how it looks.
+
+The terminal and the notebook both draw these values, so that they never disagree about a figure. All shares are whole
+tenths of a percent, handed down from the window to the headline, to states and causes, to places: what belongs
+together adds up exactly as displayed. Every text is safe to show.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torchdiag.report import breakdown_words as words
+from torchdiag.report.figures import apportion, count, counted
+from torchdiag.report.plain_text import plain, shorten
+from torchdiag.report.steps_page import StepsPage, steps_page
+from torchdiag.timeline.result import (
+    STATE_NAMES,
+    Breakdown,
+    Cause,
+    DeviceBreakdown,
+    HostBreakdown,
+    IdleCause,
+    Place,
+    TraceSummary,
+)
+
+Tone = Literal["active", "transfer", "python", "idle", "loader"]
+
+_LONGEST_FACT = 30
+_SMALL_TENTHS = 10
+"""Causes below one percent show a single place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One segment of a bar."""
+
+    label: str
+    tone: Tone
+    tenths: int
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the account of a window: a state (depth 0), a cause (1) or a place (2)."""
+
+    depth: int
+    label: str
+    meaning: str
+    tone: Tone
+    tenths: int
+    nanoseconds: int
+    occurrences: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where the time of one device, or of the host, went."""
+
+    title: str
+    parts: tuple[Part, ...]
+    lines: tuple[Line, ...]
+    length_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything one page says: `answer` is its first line, `facts` what was read."""
+
+    answer: str
+    facts: tuple[str, ...]
+    accounts: tuple[Account, ...]
+    steps: StepsPage | None
+    notes: tuple[str, ...]
+
+
+def compose(breakdown: Breakdown) -> Page:
+    """The page of a breakdown."""
+    accounts = [_device_account(breakdown, device) for device in breakdown.devices]
+    if not accounts and breakdown.host is not None:
+        accounts.append(_host_account(breakdown, breakdown.host))
+    return Page(
+        words.answer(breakdown),
+        _facts(breakdown.trace),
+        tuple(accounts),
+        steps_page(breakdown),
+        tuple(_notes(breakdown)),
+    )
+
+
+def _facts(trace: TraceSummary) -> tuple[str, ...]:
+    facts = [plain(trace.path), counted(trace.events, "event")]
+    if trace.torch:
+        facts.append(f"torch {shorten(plain(trace.torch), _LONGEST_FACT)}")
+    if trace.ranks:
+        ranks = ", ".join(map(str, trace.ranks))
+        facts.append(f"rank {ranks}" if len(trace.ranks) == 1 else f"ranks {ranks}")
+    return tuple(facts)
+
+
+def _notes(breakdown: Breakdown) -> list[str]:
+    notes = [plain(note.message) for note in breakdown.trace.quality]
+    if breakdown.steps_source == "none" and breakdown.devices:
+        notes.append("No step marks and no period in the kernels: steps are not told apart.")
+    return notes
+
+
+def _device_account(breakdown: Breakdown, device: DeviceBreakdown) -> Account:
+    headline = device.headline
+    shares = apportion([headline.active, headline.transfer, headline.python_overhead, headline.idle], 1000)
+    active, transfer, python, idle = shares
+    parts = (
+        Part("active", "active", active, headline.active),
+        Part("transfer", "transfer", transfer, headline.transfer),
+        Part("Python", "python", python, headline.python_overhead),
+        Part("idle", "idle", idle, headline.idle),
+    )
+    states = device.states
+    working = apportion([states.compute, states.communication, states.memory], active)
+    tenths = dict(zip(STATE_NAMES, [*working, transfer, python + idle], strict=True))
+    lines: list[Line] = []
+    for name in STATE_NAMES:
+        tone: Tone = "transfer" if name == "transfer" else "idle" if name == "idle" else "active"
+        lines.append(Line(0, name, words.STATES[name], tone, tenths[name], getattr(states, name)))
+    lines.extend(_cause_lines(device.causes, python, idle))
+    return Account(_device_title(breakdown, device), parts, tuple(lines), device.window.length_ns)
+
+
+def _device_title(breakdown: Breakdown, device: DeviceBreakdown) -> str:
+    name = plain(device.name)
+    title = words.device_name(device)
+    if name and name != title:
+        title += f" ({name})"
+    covered = words.window_words(breakdown, device.window)
+    if device.window.source == "activity":
+        covered += " from its first to its last activity"
+    return f"{title} over {covered}"
+
+
+def _cause_lines(causes: Sequence[IdleCause], python_tenths: int, idle_tenths: int) -> list[Line]:
+    others = [cause for cause in causes if cause.cause is not Cause.PYTHON]
+    tenths = dict(
+        zip((cause.cause for cause in others), apportion([cause.idle_ns for cause in others], idle_tenths), strict=True)
+    )
+    tenths[Cause.PYTHON] = python_tenths
+    lines: list[Line] = []
+    for cause in sorted(causes, key=lambda cause: -cause.idle_ns):
+        if not cause.idle_ns:
+            continue
+        label, meaning = words.CAUSES[cause.cause]
+        tone: Tone = "python" if cause.cause is Cause.PYTHON else "idle"
+        share = tenths[cause.cause]
+        lines.append(Line(1, label, meaning, tone, share, cause.idle_ns, cause.count))
+        shown = cause.places if share >= _SMALL_TENTHS else cause.places[:1]
+        lines.extend(_place_lines(shown, cause.idle_ns, cause.count, share, tone))
+    return lines
+
+
+def _place_lines(
+    places: Sequence[Place], whole_ns: int, whole_count: int | None, whole_tenths: int, tone: Tone
+) -> list[Line]:
+    rest_ns = max(whole_ns - sum(place.idle_ns for place in places), 0)
+    *tenths, rest_tenths = apportion([*(place.idle_ns for place in places), rest_ns], whole_tenths)
+    lines = [
+        Line(2, plain(place.label), "", tone, share, place.idle_ns, place.count)
+        for place, share in zip(places, tenths, strict=True)
+    ]
+    if places and rest_tenths:
+        rest_count = None if whole_count is None else max(whole_count - sum(place.count for place in places), 0)
+        lines.append(Line(2, "elsewhere", "", tone, rest_tenths, rest_ns, rest_count or None))
+    return lines
+
+
+def _host_account(breakdown: Breakdown, host: HostBreakdown) -> Account:
+    kinds: tuple[tuple[str, str, Tone, int], ...] = (
+        ("operators", "PyTorch operators", "active", host.operator_ns),
+        ("runtime", "calls into the GPU's runtime", "transfer", host.runtime_ns),
+        ("Python", "Python code", "python", host.python_ns),
+        ("data loader", "no batch ready", "loader", host.dataloader_ns),
+        ("uncovered", "no event in the trace", "idle", host.uncovered_ns),
+    )
+    shares = apportion([nanoseconds for *_, nanoseconds in kinds], 1000)
+    parts = tuple(
+        Part(label, tone, share, nanoseconds)
+        for (label, _, tone, nanoseconds), share in zip(kinds, shares, strict=True)
+    )
+    lines = [
+        Line(0, label, meaning, tone, share, nanoseconds)
+        for (label, meaning, tone, nanoseconds), share in zip(kinds, shares, strict=True)
+    ]
+    length = host.window.length_ns
+    any_thread = apportion([host.cpu_active_ns, max(length - host.cpu_active_ns, 0)], 1000)[0]
+    lines.append(Line(0, "any thread", "operators on any thread", "active", any_thread, host.cpu_active_ns))
+    for place in host.places:
+        share = apportion([place.idle_ns, max(length - place.idle_ns, 0)], 1000)[0]
+        lines.append(Line(1, plain(place.label), "", "python", share, place.idle_ns, place.count))
+    thread = plain(host.thread) or "unknown"
+    title = f"Main thread ({thread}) over {words.window_words(breakdown, host.window)}"
+    return Account(title, parts, tuple(lines), length)
+
+
+def numbers(line: Line) -> str:
+    """The occurrences of a line, empty where they are not counted."""
+    return "" if line.occurrences is None else count(line.occurrences)

@@ -1,0 +1,110 @@
+"""Several traces as one table, a row as soon as it is known."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from torchdiag.report.breakdown_words import CAUSES, NOT_RECORDED, causes_by_time, device_name
+from torchdiag.report.figures import apportion, duration
+from torchdiag.report.plain_text import plain
+from torchdiag.report.terminal import STYLES, Canvas, pad
+from torchdiag.timeline.result import Breakdown, DeviceBreakdown
+
+_SHARES = ("active", "transfer", "python", "idle")
+_DEVICE_WIDTH = 6
+_TIME_WIDTH = 7
+_GAP = "  "
+_LEAST_CAUSE_WIDTH = 13
+_LEAST_PLACE_WIDTH = 20
+
+
+class BreakdownTable:
+    """A table of as many rows as `paths` have devices; its columns fit the canvas before the first row is known."""
+
+    def __init__(self, paths: Sequence[str], canvas: Canvas) -> None:
+        self._canvas = canvas
+        self._folder = _common_folder(paths)
+        share_widths = [max(len(name), 5) for name in _SHARES]
+        figures = [_DEVICE_WIDTH, _TIME_WIDTH, *share_widths]
+        room = canvas.width - sum(figures) - len(_GAP) * (len(figures) + 1) - _LEAST_CAUSE_WIDTH
+        longest = max(cell_len(canvas.spell(self._name(path))) for path in paths)
+        self._file_width = max(min(longest, room if canvas.width < 110 else canvas.width * 2 // 5), 12)
+        self._figure_widths = figures
+        self._cause_width = max(
+            canvas.width - self._file_width - sum(figures) - len(_GAP) * (len(figures) + 1), _LEAST_CAUSE_WIDTH
+        )
+
+    def header(self) -> None:
+        """Print the folder the files share and the column names."""
+        if self._folder:
+            self._canvas.line(
+                self._canvas.text(self._canvas.fit(f"in {plain(self._folder)}", self._canvas.width), "dim")
+            )
+        names = ["device", "window", *_SHARES]
+        figures = [pad(name, width, right=True) for name, width in zip(names, self._figure_widths, strict=True)]
+        self._canvas.line(Text(_GAP.join([pad("file", self._file_width), *figures, "top cause"]), "bold"))
+
+    def row(self, path: str, breakdown: Breakdown) -> None:
+        """Print one line a device, the file named in the first."""
+        name = self._name(path)
+        if not breakdown.devices:
+            unrecorded = any(note.code == NOT_RECORDED for note in breakdown.trace.quality)
+            self._message(name, "GPU work was not recorded" if unrecorded else "no GPU work in this trace", "dim")
+        for device in breakdown.devices:
+            self._canvas.line(*self._device(name, device))
+            name = ""
+
+    def error(self, path: str, message: str) -> None:
+        """Print the line of a file that gave no breakdown."""
+        self._message(self._name(path), f"failed: {plain(message)}", "red")
+
+    def _message(self, name: str, message: str, style: str) -> None:
+        lines = self._canvas.width - self._file_width - len(_GAP)
+        file = pad(self._canvas.fit(name, self._file_width), self._file_width)
+        wrapped = Text(self._canvas.spell(message)).wrap(self._canvas.console, max(lines, 20))
+        for number, piece in enumerate(wrapped):
+            piece.rstrip()
+            start = file if number == 0 else " " * self._file_width
+            self._canvas.line(Text(start + _GAP), Text(piece.plain, style))
+
+    def _device(self, name: str, device: DeviceBreakdown) -> Iterator[Text]:
+        canvas = self._canvas
+        headline = device.headline
+        amounts = (headline.active, headline.transfer, headline.python_overhead, headline.idle)
+        cells = [device_name(device), canvas.spell(duration(device.window.length_ns))]
+        shares = [_whole_percent(share, amount) for share, amount in zip(apportion(amounts, 100), amounts, strict=True)]
+        styles = ["", "", *(STYLES[name] for name in _SHARES)]
+        yield Text(pad(canvas.fit(name, self._file_width), self._file_width))
+        for cell, width, style in zip([*cells, *shares], self._figure_widths, styles, strict=True):
+            yield Text(_GAP + pad(cell, width, right=True), style)
+        yield Text(_GAP + canvas.fit(self._top_cause(device), self._cause_width))
+
+    def _top_cause(self, device: DeviceBreakdown) -> str:
+        causes = causes_by_time(device)
+        if not causes:
+            return ""
+        label = CAUSES[causes[0]][0]
+        places = next(cause.places for cause in device.causes if cause.cause is causes[0])
+        if not places or self._cause_width < len(label) + _LEAST_PLACE_WIDTH:
+            return label
+        return f"{label} ({plain(places[0].label)})"
+
+    def _name(self, path: str) -> str:
+        return plain(os.path.relpath(path, self._folder) if self._folder else path)
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    """The folder all paths lie in, where naming it once makes the names shorter; else empty."""
+    folders = [os.path.dirname(path) for path in paths]  # noqa: PTH120 - a Path would drop a leading ./
+    if len(paths) < 2 or not all(folders):
+        return ""
+    try:
+        return os.path.commonpath(folders)
+    except ValueError:
+        return ""
+
+
+def _whole_percent(share: int, amount: int) -> str:
+    return "<1 %" if amount and not share else f"{share} %"

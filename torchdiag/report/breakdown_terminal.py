@@ -1,0 +1,156 @@
+"""The breakdown on a terminal: the answer first, then what it rests on."""
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from torchdiag.report.breakdown_page import Account, Line, Page, compose, numbers
+from torchdiag.report.figures import duration, percent
+from torchdiag.report.steps_page import HEADER, StepsPage
+from torchdiag.report.terminal import STYLES, Canvas, bar, pad
+from torchdiag.timeline.result import Breakdown
+
+_NAME_WIDTH = 16
+_LONGEST_LABEL = 100
+_MINI_BAR = 24
+_WIDE = 110
+_SEVERAL_LINES = 6
+_GAP = "  "
+_TITLE = "where the time went"
+_COUNTS = "stretches"
+
+
+def print_breakdown(breakdown: Breakdown, canvas: Canvas) -> None:
+    """Print the page of one trace."""
+    page = compose(breakdown)
+    canvas.paragraph(page.answer, "bold")
+    canvas.line()
+    _facts(page, canvas)
+    several = len(page.accounts) > 1
+    for account in page.accounts:
+        canvas.line()
+        _account(account, canvas, compact=several)
+    if page.steps is not None:
+        canvas.line()
+        _steps(page.steps, canvas)
+    if page.notes:
+        canvas.line()
+        canvas.line(Text("About this trace", "bold"))
+        for note in page.notes:
+            canvas.paragraph(note, first="- ", rest="  ")
+
+
+def _facts(page: Page, canvas: Canvas) -> None:
+    path, *others = page.facts
+    tail = "".join(f" · {fact}" for fact in others)
+    room = max(canvas.width - cell_len(canvas.spell(tail)), 24)
+    canvas.line(canvas.text(canvas.fit(path, room) + tail, "dim"))
+
+
+def _account(account: Account, canvas: Canvas, *, compact: bool) -> None:
+    canvas.line(Text(canvas.fit(account.title, canvas.width), "bold"))
+    canvas.line(bar(canvas, [(part.tone, part.nanoseconds) for part in account.parts], canvas.width))
+    _legend(account, canvas)
+    lines = _compact(account.lines) if compact else account.lines
+    if lines:
+        canvas.line()
+        _lines(lines, canvas)
+
+
+def _compact(lines: Sequence[Line]) -> list[Line]:
+    """The costliest causes with the first place of each."""
+    kept: list[Line] = []
+    previous = -1
+    for line in lines:
+        if len(kept) == _SEVERAL_LINES:
+            break
+        if line.depth == 1 or (line.depth == 2 and previous == 1):
+            kept.append(line)
+        previous = line.depth
+    return kept
+
+
+def _legend(account: Account, canvas: Canvas) -> None:
+    """The parts of the bar named, in as many columns as fit."""
+    name_width = max(len(part.label) for part in account.parts)
+    entries: list[Text] = []
+    for part in account.parts:
+        share = percent(part.tenths, something=part.nanoseconds > 0)
+        figures = f" {pad(part.label, name_width)} {share:>7} {duration(part.nanoseconds):>8}"
+        entries.append(Text.assemble((canvas.fills[part.tone], STYLES[part.tone]), canvas.spell(figures)))
+    gap = "    "
+    columns = max((canvas.width + len(gap)) // (entries[0].cell_len + len(gap)), 1)
+    columns = min(columns, len(entries))
+    # Four parts in three columns would leave one alone.
+    if columns == len(entries) - 1:
+        columns = (len(entries) + 1) // 2
+    rows = -(-len(entries) // columns)
+    for row in range(rows):
+        canvas.line(Text(gap).join(entries[row::rows]))
+
+
+def _lines(lines: Sequence[Line], canvas: Canvas) -> None:
+    shares = [percent(line.tenths, something=line.nanoseconds > 0) for line in lines]
+    times = [canvas.spell(duration(line.nanoseconds)) for line in lines]
+    counts = [numbers(line) for line in lines]
+    count_width = max(map(len, [*counts, _COUNTS])) if any(counts) else 0
+    fixed = len(_GAP) + 7 + len(_GAP) + 8 + (len(_GAP) + count_width if count_width else 0)
+    graphic = _MINI_BAR if canvas.width >= _WIDE else 0
+    room = canvas.width - fixed - (len(_GAP) + graphic if graphic else 0)
+    meanings_fit = _NAME_WIDTH + len(_GAP) + max(cell_len(line.meaning) for line in lines) <= room
+    labels = [canvas.spell(_label(line, meaning=meanings_fit)) for line in lines]
+    label_width = min(max(map(cell_len, [*labels, _TITLE])), room, _LONGEST_LABEL)
+    heading = [pad(_TITLE, label_width), "  share", "    time", _COUNTS if count_width else ""]
+    canvas.line(Text(_GAP.join(heading), "dim"))
+    for line, label, share, time, count in zip(lines, labels, shares, times, counts, strict=True):
+        figures = f"{_GAP}{share:>7}{_GAP}{pad(time, 8, right=True)}"
+        figures += f"{_GAP}{count:>{count_width}}" if count_width else ""
+        style = ("bold", "", "dim")[line.depth] if line.nanoseconds else "dim"
+        name = pad(canvas.fit(label, label_width), label_width)
+        pieces = [Text(name, style), Text(figures, style)]
+        if graphic:
+            pieces += [Text(_GAP), _mini_bar(line, canvas)]
+        canvas.line(*pieces)
+
+
+def _label(line: Line, *, meaning: bool) -> str:
+    name = "  " * line.depth + line.label
+    if not (meaning and line.meaning):
+        return name
+    return f"{pad(name, _NAME_WIDTH)}{_GAP}{line.meaning}"
+
+
+def _mini_bar(line: Line, canvas: Canvas) -> Text:
+    cells = round(line.tenths * _MINI_BAR / 1000)
+    return Text(canvas.fills[line.tone] * cells, STYLES[line.tone])
+
+
+def _steps(steps: StepsPage, canvas: Canvas) -> None:
+    canvas.paragraph(steps.title, "bold", rest="  ")
+    table = [[canvas.spell(cell) for cell in row.cells] for row in steps.rows]
+    full = [row for row in table if row]
+    widths = [max(cell_len(row[column]) for row in [list(HEADER), *full]) for column in range(len(HEADER))]
+    figures_width = sum(widths[1:]) + len(_GAP) * len(widths[1:])
+    widths[0] = min(widths[0], max(canvas.width - figures_width - 2, 8))
+    canvas.line(Text("  " + _row(list(HEADER), widths), "dim"))
+    for row, cells in zip(steps.rows, table, strict=True):
+        if not cells:
+            canvas.line(canvas.text(f"  … {row.left_out}", "dim"))
+            continue
+        cells[0] = canvas.fit(cells[0], widths[0])
+        text = ("* " if row.note else "  ") + _row(cells, widths)
+        note = canvas.spell(row.note)
+        style = "yellow" if row.note else ""
+        if note and cell_len(text) + 2 + cell_len(note) <= canvas.width:
+            canvas.line(Text(f"{text}  {note}", style))
+        else:
+            canvas.line(Text(text, style))
+            if note:
+                canvas.paragraph(note, style, first="    ", rest="    ")
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    (name, *figures), (name_width, *figure_widths) = cells, widths
+    padded = [pad(figure, width, right=True) for figure, width in zip(figures, figure_widths, strict=True)]
+    return _GAP.join([pad(name, name_width), *padded])
