@@ -78,12 +78,14 @@ class _Inflation:
         self.quality = quality
         self.what = what
         self.text_bytes = 0
+        self.origin = supply.position
 
     def gzip(self) -> Iterator[bytes]:
         """Members one after another; after a break, says whether another member follows."""
         try:
             more = True
             while more:
+                self.origin = self.supply.position
                 _skip_gzip_header(self.supply)
                 before = self.text_bytes
                 checksum = yield from self._stream(igzip_lib.DECOMP_GZIP_NO_HDR)
@@ -172,7 +174,8 @@ class _Inflation:
             first_offset=self.text_bytes,
         )
         if broken.code == "bad-gzip":
-            self._tell_of_lost_member()
+            # A stream cut short may run on into the next one before it breaks.
+            self._tell_of_lost_member(self.supply.rewound(self.origin + 1) if self.supply.rewindable else self.supply)
 
     def _another_member(self) -> bool:
         """Whether a member follows; padding and garbage behind the last one are told."""
@@ -187,7 +190,7 @@ class _Inflation:
             return True
         if supply.peek(1):
             self._note_garbage(f"what follows the gzip stream at byte {end:,} is no gzip and was ignored")
-            self._tell_of_lost_member()
+            self._tell_of_lost_member(supply)
         elif zeros:
             self._note_garbage(f"{zeros:,} zero bytes follow the gzip stream")
         return False
@@ -195,10 +198,10 @@ class _Inflation:
     def _note_garbage(self, message: str) -> None:
         self.quality.add(_TRAILING_GARBAGE, message, first_offset=self.text_bytes)
 
-    def _tell_of_lost_member(self) -> None:
-        place = _later_member(self.supply)
+    def _tell_of_lost_member(self, supply: Supply) -> None:
+        place = _later_member(supply)
         if place is not None:
-            self._note_garbage(f"another gzip stream begins at byte {place:,}, behind the damage, and was not read")
+            self._note_garbage(f"another gzip stream begins at byte {place:,} and was not read")
 
 
 def _inflated(inflater: "_Igzip", block: bytes) -> Iterator[bytes]:
