@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from torchdiag.errors import TorchdiagError
 from torchdiag.report.breakdown_html import to_html
 from torchdiag.report.breakdown_json import to_dict
 from torchdiag.timeline import analysis, result
@@ -64,5 +65,13 @@ def breakdown(
     """
     if not isinstance(trace, Trace):
         trace = load(trace)
-    found = analysis.analyse(trace, steps=steps, window=window, device=device, top=top)
+    chosen_steps = _written(steps) if isinstance(steps, slice) else steps
+    chosen_window = f"{window[0]}:{window[1]}" if isinstance(window, tuple) else window
+    found = analysis.analyse(trace, steps=chosen_steps, window=chosen_window, device=device, top=top)
     return Breakdown(*(getattr(found, field.name) for field in fields(found)))
+
+
+def _written(steps: slice) -> str:
+    if steps.step not in (None, 1):
+        raise TorchdiagError(f"steps {steps}: the chosen steps have to follow one another")
+    return ":".join("" if bound is None else str(bound) for bound in (steps.start, steps.stop))

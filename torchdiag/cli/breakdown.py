@@ -59,8 +59,13 @@ def _print_one(path: str, options: Options, form: Form) -> None:
     import sys  # noqa: PLC0415
 
     from torchdiag import api  # noqa: PLC0415
+    from torchdiag.report.plain_text import plain  # noqa: PLC0415
+    from torchdiag.report.progress import reading  # noqa: PLC0415
+    from torchdiag.trace.load import load  # noqa: PLC0415
 
-    found = api.breakdown(path, steps=options.steps, window=options.window, device=options.device, top=options.top)
+    with reading(plain(path)) as progress:
+        trace = load(path, progress=progress)
+    found = api.breakdown(trace, steps=options.steps, window=options.window, device=options.device, top=options.top)
     if form == "json":
         from torchdiag.report import breakdown_json  # noqa: PLC0415
 

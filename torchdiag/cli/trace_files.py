@@ -35,11 +35,8 @@ def _files(argument: str) -> list[str]:
             raise TorchdiagError(f"{argument}: no traces in this directory (looked for .json, .gz and .zip files)")
         return found
     if not Path(argument).exists() and glob.has_magic(argument):
-        matches = sorted(
-            path
-            for path in glob.glob(argument, recursive=True)  # noqa: PTH207 - takes ** and absolute patterns alike
-            if Path(path).is_file()
-        )
+        named = glob.glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        matches = sorted(path for path in named if Path(path).is_file())
         if not matches:
             raise TorchdiagError(f"{argument}: no file matches this pattern")
         return matches

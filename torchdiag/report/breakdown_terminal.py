@@ -12,7 +12,11 @@ from torchdiag.report.terminal import STYLES, Canvas, bar, pad
 from torchdiag.timeline.result import Breakdown
 
 _NAME_WIDTH = 16
+_LEAST_PATH = 30
+_LEAST_STEP = 12
 _LONGEST_LABEL = 100
+_DROPPED_FIRST = [HEADER.index(name) for name in ("copied", "copies", "launches", "syncs")]
+"""Columns of the step table that a narrow terminal goes without."""
 _MINI_BAR = 24
 _WIDE = 110
 _SEVERAL_LINES = 6
@@ -44,8 +48,12 @@ def print_breakdown(breakdown: Breakdown, canvas: Canvas) -> None:
 def _facts(page: Page, canvas: Canvas) -> None:
     path, *others = page.facts
     tail = "".join(f" · {fact}" for fact in others)
-    room = max(canvas.width - cell_len(canvas.spell(tail)), 24)
-    canvas.line(canvas.text(canvas.fit(path, room) + tail, "dim"))
+    room = canvas.width - cell_len(canvas.spell(tail))
+    if room >= min(_LEAST_PATH, cell_len(path)):
+        canvas.line(canvas.text(canvas.fit(path, room) + tail, "dim"))
+    else:
+        canvas.line(canvas.text(canvas.fit(path, canvas.width), "dim"))
+        canvas.paragraph(" · ".join(others), "dim")
 
 
 def _account(account: Account, canvas: Canvas, *, compact: bool) -> None:
@@ -129,10 +137,14 @@ def _mini_bar(line: Line, canvas: Canvas) -> Text:
 def _steps(steps: StepsPage, canvas: Canvas) -> None:
     canvas.paragraph(steps.title, "bold", rest="  ")
     table = [[canvas.spell(cell) for cell in row.cells] for row in steps.rows]
-    full = [row for row in table if row]
-    widths = [max(cell_len(row[column]) for row in [list(HEADER), *full]) for column in range(len(HEADER))]
-    figures_width = sum(widths[1:]) + len(_GAP) * len(widths[1:])
-    widths[0] = min(widths[0], max(canvas.width - figures_width - 2, 8))
+    full = [list(HEADER), *(row for row in table if row)]
+    widths = [max(cell_len(row[column]) for row in full) for column in range(len(HEADER))]
+    for column in _DROPPED_FIRST:
+        room = canvas.width - 2 - sum(width + len(_GAP) for width in widths[1:] if width)
+        if room < min(widths[0], _LEAST_STEP):
+            widths[column] = 0
+    room = canvas.width - 2 - sum(width + len(_GAP) for width in widths[1:] if width)
+    widths[0] = max(min(widths[0], room), 1)
     canvas.line(Text("  " + _row(list(HEADER), widths), "dim"))
     for row, cells in zip(steps.rows, table, strict=True):
         if not cells:
@@ -152,5 +164,5 @@ def _steps(steps: StepsPage, canvas: Canvas) -> None:
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     (name, *figures), (name_width, *figure_widths) = cells, widths
-    padded = [pad(figure, width, right=True) for figure, width in zip(figures, figure_widths, strict=True)]
+    padded = [pad(figure, width, right=True) for figure, width in zip(figures, figure_widths, strict=True) if width]
     return _GAP.join([pad(name, name_width), *padded])

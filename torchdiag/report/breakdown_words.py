@@ -49,9 +49,9 @@ _LOSSES = {
     Cause.UNATTRIBUTED: "idle for a reason the trace does not tell",
 }
 _UNKNOWN = "cannot be told, as the kernels of graph replays were not recorded"
-_TRANSFER = "copying between host and GPU with nothing else running"
 
 _SMALL_LOSS = 0.03
+_LARGE_PART = 0.1
 _MOSTLY = 0.5
 _ALL = 0.95
 _LONGEST_PLACE = 80
@@ -59,10 +59,10 @@ _LONGEST_PLACE = 80
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Time of a device that was not work: nanoseconds, in words, and the place most of it comes from."""
+    """Idle time of one cause: nanoseconds, the cause, and the place most of it comes from."""
 
     nanoseconds: int
-    words: str
+    cause: Cause
     place: Place | None
 
 
@@ -79,16 +79,15 @@ def causes_by_time(device: DeviceBreakdown) -> list[Cause]:
 
 
 def largest_loss(device: DeviceBreakdown) -> Loss | None:
-    """The costliest of the idle causes and of transfers; None for a device that never stopped working.
+    """The costliest of the idle causes; None for a device that was never idle.
 
     Time that cannot be judged is no loss.
     """
     losses = [
-        Loss(cause.idle_ns, _LOSSES[cause.cause], cause.places[0] if cause.places else None)
+        Loss(cause.idle_ns, cause.cause, cause.places[0] if cause.places else None)
         for cause in device.causes
         if cause.cause is not Cause.UNKNOWN
     ]
-    losses.append(Loss(device.states.transfer, _TRANSFER, None))
     largest = max(losses, key=lambda loss: loss.nanoseconds)
     return largest if largest.nanoseconds else None
 
@@ -114,12 +113,11 @@ def window_words(breakdown: Breakdown, window: Window) -> str:
 
 def _device_answer(breakdown: Breakdown, device: DeviceBreakdown) -> str:
     length = device.window.length_ns
-    active = device.headline.active
     over = window_words(breakdown, device.window)
-    if not active and not device.states.transfer:
+    if device.states.idle == length:
         start = f"{device_name(device)} did nothing in {over}"
     else:
-        start = f"{device_name(device)} was busy {rough_percent(active, length)} of {over}"
+        start = f"{device_name(device)} was busy {_busy(device)} of {over}{_busy_parts(device)}"
     sentences = [start]
     unknown = next(cause.idle_ns for cause in device.causes if cause.cause is Cause.UNKNOWN)
     loss = largest_loss(device)
@@ -131,28 +129,54 @@ def _device_answer(breakdown: Breakdown, device: DeviceBreakdown) -> str:
     return "; ".join(sentences) + "."
 
 
+def _busy(device: DeviceBreakdown) -> str:
+    length = device.window.length_ns
+    return rough_percent(length - device.states.idle, length)
+
+
+def _busy_parts(device: DeviceBreakdown) -> str:
+    """Parts of busy time that are worth a word because nothing was computed in them."""
+    length = device.window.length_ns
+    parts = (
+        (device.states.communication, "only communicating"),
+        (device.states.transfer, "only copying to or from the host"),
+    )
+    return "".join(
+        f", {rough_percent(amount, length)} {words}" for amount, words in parts if amount >= _LARGE_PART * length > 0
+    )
+
+
 def _loss_words(loss: Loss) -> str:
+    words = _LOSSES[loss.cause]
     if loss.place is None:
-        return loss.words
+        return words
     share = loss.place.idle_ns / loss.nanoseconds
-    preposition = "at" if loss.place.file is not None else "in"
-    where = f"{preposition} {shorten(plain(loss.place.label), _LONGEST_PLACE)}"
     if share >= _ALL:
-        return f"{loss.words} {where}"
-    return f"{loss.words}, {'mostly' if share >= _MOSTLY else 'most of all'} {where}"
+        return f"{words} {_where(loss.cause, loss.place)}"
+    return f"{words}, {'mostly' if share >= _MOSTLY else 'most of all'} {_where(loss.cause, loss.place)}"
+
+
+def _where(cause: Cause, place: Place) -> str:
+    label = shorten(plain(place.label), _LONGEST_PLACE)
+    if label.startswith("before "):
+        return label
+    if label.startswith("no "):
+        return f"with {label}"
+    if cause in {Cause.QUEUED, Cause.LAUNCH_LATENCY, Cause.UNATTRIBUTED}:
+        return f"before {label}"
+    return f"at {label}" if place.file is not None and place.operator is None else f"in {label}"
 
 
 def _devices_answer(breakdown: Breakdown) -> str:
-    by_activity = sorted(breakdown.devices, key=lambda device: (-_active_share(device), device.id))
+    by_activity = sorted(breakdown.devices, key=lambda device: (-_busy_share(device), device.id))
     busiest, laziest = by_activity[0], by_activity[-1]
     worst = max(by_activity, key=_loss_share)
     kinds = {device_name(device).split()[0] for device in by_activity}
     noun = f"{kinds.pop()}s" if len(kinds) == 1 else "devices"
     text = (
         f"{device_name(busiest)} was the busiest of {len(by_activity)} {noun} with "
-        f"{rough_percent(busiest.headline.active, busiest.window.length_ns)} of "
-        f"{window_words(breakdown, busiest.window)}, {device_name(laziest)} the least busy with "
-        f"{rough_percent(laziest.headline.active, laziest.window.length_ns)}"
+        f"{_busy(busiest)} of {window_words(breakdown, busiest.window)}, "
+        f"{device_name(laziest)} the least busy with {_busy(laziest)}"
     )
     loss = largest_loss(worst)
     if loss:
@@ -161,8 +185,8 @@ def _devices_answer(breakdown: Breakdown) -> str:
     return text + "."
 
 
-def _active_share(device: DeviceBreakdown) -> float:
-    return device.headline.active / max(device.window.length_ns, 1)
+def _busy_share(device: DeviceBreakdown) -> float:
+    return 1 - device.states.idle / max(device.window.length_ns, 1)
 
 
 def _loss_share(device: DeviceBreakdown) -> float:

@@ -4,18 +4,14 @@ A trace comes from anywhere. A kernel's name may hold an escape sequence that re
 forges a line of the report, or a mark that makes the text after it run from right to left.
 """
 
-import unicodedata
-
 from rich.cells import cell_len, chop_cells
-
-_UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def plain(text: str) -> str:
     r"""The text with everything that is no visible character written as an escape (`\x1b`, `\u202e`)."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
-    return "".join(_escaped(character) if _hidden(character) else character for character in text)
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
 
 def shorten(text: str, width: int, ellipsis: str = "…") -> str:
@@ -33,10 +29,6 @@ def shorten(text: str, width: int, ellipsis: str = "…") -> str:
     tail_room = room - cell_len(head)
     tail = chop_cells(text[::-1], tail_room)[0][::-1] if tail_room else ""
     return f"{head}{ellipsis}{tail}"
-
-
-def _hidden(character: str) -> bool:
-    return unicodedata.category(character) in _UNSHOWABLE
 
 
 def _escaped(character: str) -> str:
