@@ -6,8 +6,8 @@ import json
 import re
 from html.parser import HTMLParser
 
-from report import breakdowns
 import pytest
+from report import breakdowns
 
 from torchdiag.report import breakdown_csv, breakdown_json, breakdown_rows
 from torchdiag.report.breakdown_frame import to_frame
