@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from torchdiag.timeline.analysis import analyse
+
 from torchdiag.timeline.result import Breakdown
 from torchdiag.trace.load import load
 

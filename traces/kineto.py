@@ -258,7 +258,8 @@ class Writer:
         """The span of the recording and the two marks around it."""
         start, end = self.machine.start_ns, self.machine.clock
         profiler = one_a_line(ph="X", cat="Trace", name="PyTorch Profiler (0)", pid="Spans", tid="PyTorch Profiler")
-        yield Event(element(*profiler, f'"ts": {self.stamp(start)}', f'"dur": {self.stamp(end - start)}'), None)
+        times = (f'"ts": {self.stamp(start)}', f'"dur": {self.stamp(end - start)}')
+        yield Event(element(*profiler, *times, *one_a_line(args={"Op count": 0})), None)
         for name, pid, tid, instant in (
             ("Iteration Start: PyTorch Profiler", "Traces", "Trace PyTorch Profiler", start),
             ("Record Window End", "", "", end),
