@@ -10,6 +10,7 @@ from torchdiag.report import breakdown_csv, breakdown_json, breakdown_rows
 from torchdiag.report.breakdown_table import BreakdownTable
 from torchdiag.report.figures import counted
 from torchdiag.report.terminal import canvas
+from torchdiag.report.waiting import Waiting
 from torchdiag.timeline.result import Breakdown
 
 Form = Literal["page", "json", "csv"]
@@ -20,7 +21,9 @@ def print_several(paths: Sequence[str], options: Options, form: Form) -> int:
     printer = {"page": _Table, "json": _Json, "csv": _Csv}[form](paths)
     failed = 0
     bugs: list[str] = []
-    for outcome in outcomes(paths, options):
+    waiting = Waiting(len(paths), "traces")
+    for outcome in outcomes(paths, options, waiting.show):
+        waiting.hide()
         if outcome.breakdown is not None:
             printer.breakdown(outcome.path, outcome.breakdown)
         else:

@@ -4,14 +4,15 @@ import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from torchdiag.errors import TorchdiagError
 from torchdiag.timeline.result import Breakdown
 
+_PATIENCE_S = 1.0
 _DIED = "the process that read it was killed; it may have run out of memory"
 
 
@@ -35,17 +36,20 @@ class Outcome:
     bug: str = ""
 
 
-def outcomes(paths: Sequence[str], options: Options) -> Iterator[Outcome]:
+def outcomes(paths: Sequence[str], options: Options, waiting: Callable[[int], None]) -> Iterator[Outcome]:
     """Yield the outcome of each file as soon as it and those before it are known.
 
-    Whoever stops listening, be it by Ctrl-C, ends the processes.
+    While there is nothing to yield, `waiting` is told every second how many files are done. Whoever stops listening,
+    be it by Ctrl-C, ends the processes.
     """
     answered = 0
     try:
         with _Pool(min(len(paths), _processors())) as pool:
-            for future in [pool.submit(path, options) for path in paths]:
-                outcome = future.result()
-                yield outcome
+            futures = [pool.submit(path, options) for path in paths]
+            for future in futures:
+                while not wait([future], _PATIENCE_S).done:
+                    waiting(sum(other.done() for other in futures))
+                yield future.result()
                 answered += 1
     except BrokenProcessPool:
         # One process died and took the pool with it. One at a time it shows whose file that was.

@@ -3,6 +3,7 @@
 Every text goes through `html.escape`; colours are inline, and patterns and labels say the same without them.
 """
 
+from collections.abc import Sequence
 from html import escape
 
 from torchdiag.report.breakdown_page import Account, Line, Part, compose, numbers
@@ -73,11 +74,19 @@ def _account(account: Account) -> str:
         if part.nanoseconds
     )
     legend = "".join(f'<span><i style="{_FILLS[part.tone]}"></i>{escape(_part(part))}</span>' for part in account.parts)
-    rows = "".join(_line(line) for line in account.lines)
+    remark = f"<p>{escape(account.remark)}</p>" if account.remark else ""
+    places = _table("the longest places", account.places) if account.places else ""
     return (
         f'<h4>{title}</h4><div class="td-bar" role="img" aria-label="{described}">{segments}</div>'
         f'<div class="td-legend">{legend}</div>'
-        '<table><tr><th>where the time went</th><th class="td-left"></th><th>share</th><th>time</th>'
+        f"{_table('where the time went', account.lines)}{remark}{places}"
+    )
+
+
+def _table(title: str, lines: Sequence[Line]) -> str:
+    rows = "".join(_line(line) for line in lines)
+    return (
+        f'<table><tr><th>{title}</th><th class="td-left"></th><th>share</th><th>time</th>'
         f"<th>stretches</th></tr>{rows}</table>"
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchdiag.report import breakdown_words as words
-from torchdiag.report.figures import apportion, count, counted
+from torchdiag.report.figures import apportion, count, counted, rough_percent
 from torchdiag.report.plain_text import plain, shorten
 from torchdiag.report.steps_page import StepsPage, steps_page
 from torchdiag.timeline.result import (
@@ -56,12 +56,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where the time of one device, or of the host, went."""
+    """Where the time of one device, or of the host, went.
+
+    `parts` make the bar. `lines` account for the whole window; `places` are parts of the same time, seen otherwise.
+    """
 
     title: str
     parts: tuple[Part, ...]
     lines: tuple[Line, ...]
-    length_ns: int
+    places: tuple[Line, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,15 @@ def _device_account(breakdown: Breakdown, device: DeviceBreakdown) -> Account:
         tone: Tone = "transfer" if name == "transfer" else "idle" if name == "idle" else "active"
         lines.append(Line(0, name, words.STATES[name], tone, tenths[name], getattr(states, name)))
     lines.extend(_cause_lines(device.causes, python, idle))
-    return Account(_device_title(breakdown, device), parts, tuple(lines), device.window.length_ns)
+    return Account(_device_title(breakdown, device), parts, tuple(lines))
 
 
 def _device_title(breakdown: Breakdown, device: DeviceBreakdown) -> str:
-    name = plain(device.name)
+    # A trace that does not name its device still tells the vendor.
+    known = plain(device.kind if device.name in {"", f"device {device.id}"} else device.name)
     title = words.device_name(device)
-    if name and name != title:
-        title += f" ({name})"
+    if known not in {"", "GPU", title.split()[0]}:
+        title += f" ({known})"
     covered = words.window_words(breakdown, device.window)
     if device.window.source == "activity":
         covered += " from its first to its last activity"
@@ -185,19 +190,20 @@ def _host_account(breakdown: Breakdown, host: HostBreakdown) -> Account:
         Part(label, tone, share, nanoseconds)
         for (label, _, tone, nanoseconds), share in zip(kinds, shares, strict=True)
     )
-    lines = [
+    lines = tuple(
         Line(0, label, meaning, tone, share, nanoseconds)
         for (label, meaning, tone, nanoseconds), share in zip(kinds, shares, strict=True)
-    ]
+    )
     length = host.window.length_ns
-    any_thread = apportion([host.cpu_active_ns, max(length - host.cpu_active_ns, 0)], 1000)[0]
-    lines.append(Line(0, "any thread", "operators on any thread", "active", any_thread, host.cpu_active_ns))
-    for place in host.places:
-        share = apportion([place.idle_ns, max(length - place.idle_ns, 0)], 1000)[0]
-        lines.append(Line(1, plain(place.label), "", "python", share, place.idle_ns, place.count))
+    tenths = [apportion([place.idle_ns, length - place.idle_ns], 1000)[0] for place in host.places]
+    places = tuple(
+        Line(2, plain(place.label), "", "python", share, place.idle_ns, place.count)
+        for place, share in zip(host.places, tenths, strict=True)
+    )
+    remark = f"On one thread or another, operators ran {rough_percent(host.cpu_active_ns, length)} of the time."
     thread = plain(host.thread) or "unknown"
     title = f"Main thread ({thread}) over {words.window_words(breakdown, host.window)}"
-    return Account(title, parts, tuple(lines), length)
+    return Account(title, parts, lines, places, remark)
 
 
 def numbers(line: Line) -> str:

@@ -22,6 +22,7 @@ _WIDE = 110
 _SEVERAL_LINES = 6
 _GAP = "  "
 _TITLE = "where the time went"
+_PLACES = "the longest places"
 _COUNTS = "stretches"
 
 
@@ -63,7 +64,12 @@ def _account(account: Account, canvas: Canvas, *, compact: bool) -> None:
     lines = _compact(account.lines) if compact else account.lines
     if lines:
         canvas.line()
-        _lines(lines, canvas)
+        _lines(lines, canvas, _TITLE)
+    if account.remark:
+        canvas.paragraph(account.remark)
+    if account.places:
+        canvas.line()
+        _lines(account.places, canvas, _PLACES)
 
 
 def _compact(lines: Sequence[Line]) -> list[Line]:
@@ -98,7 +104,7 @@ def _legend(account: Account, canvas: Canvas) -> None:
         canvas.line(Text(gap).join(entries[row::rows]))
 
 
-def _lines(lines: Sequence[Line], canvas: Canvas) -> None:
+def _lines(lines: Sequence[Line], canvas: Canvas, title: str) -> None:
     shares = [percent(line.tenths, something=line.nanoseconds > 0) for line in lines]
     times = [canvas.spell(duration(line.nanoseconds)) for line in lines]
     counts = [numbers(line) for line in lines]
@@ -108,8 +114,8 @@ def _lines(lines: Sequence[Line], canvas: Canvas) -> None:
     room = canvas.width - fixed - (len(_GAP) + graphic if graphic else 0)
     meanings_fit = _NAME_WIDTH + len(_GAP) + max(cell_len(line.meaning) for line in lines) <= room
     labels = [canvas.spell(_label(line, meaning=meanings_fit)) for line in lines]
-    label_width = min(max(map(cell_len, [*labels, _TITLE])), room, _LONGEST_LABEL)
-    heading = [pad(_TITLE, label_width), "  share", "    time", _COUNTS if count_width else ""]
+    label_width = min(max(map(cell_len, [*labels, title])), room, _LONGEST_LABEL)
+    heading = [pad(title, label_width), "  share", "    time", _COUNTS if count_width else ""]
     canvas.line(Text(_GAP.join(heading), "dim"))
     for line, label, share, time, count in zip(lines, labels, shares, times, counts, strict=True):
         figures = f"{_GAP}{share:>7}{_GAP}{pad(time, 8, right=True)}"
