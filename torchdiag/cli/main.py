@@ -35,16 +35,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _torchdiag(  # pyright: ignore[reportUnusedFunction] - typer calls it
-    version: Annotated[  # noqa: ARG001 - its callback does the work
+    version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Say why a PyTorch model is slow, to the nanosecond and the source line, from a profiler trace."""
 
 
-app.command("breakdown")(breakdown.run)
-app.command("open")(open_trace.run)
-app.command("repair")(repair.run)
+app.command("breakdown", short_help="Say where every nanosecond of GPU time went.")(breakdown.run)
+app.command("open", short_help="Show a trace in the Perfetto UI.")(open_trace.run)
+app.command("repair", short_help="Write valid JSON out of a damaged trace.")(repair.run)
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
     try:
         app()
     except TorchdiagError as error:
-        print(f"torchdiag: {error}", file=sys.stderr)
+        print(f"torchdiag: {_harmless(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -64,6 +64,11 @@ def main() -> None:
         # it exits: give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _harmless(text: str) -> str:
+    """The text without what a terminal would obey: names of files and of events may hold anything."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 if __name__ == "__main__":

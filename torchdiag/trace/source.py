@@ -58,6 +58,13 @@ def chunks(
     quality.notes.extend(reading.found.notes)
 
 
+def is_plain_or_gzip(path: str) -> bool:
+    """Whether the file at `path` is packed in no other way than gzip, if at all."""
+    with Path(path).open("rb") as file:
+        head = file.read(_LONGEST_MAGIC)
+    return not head.startswith(ZIP_MAGICS) and not looks_like_zlib(head)
+
+
 class _Reading:
     """One input being read; `text` runs in the reading thread, the rest may be looked at from outside."""
 
