@@ -2,7 +2,7 @@
 
 The layout of the file stays as its exporter wrote it: only the digits that must differ are replaced. Shifted are times
 (`ts`), correlations, External ids, ids of Python frames and of their parents, event indices, sequence numbers, ids of
-flow arrows and the numbers of `ProfilerStep#` marks. A correlation or id of 0 means none and stays 0.
+flow arrows and the numbers of `ProfilerStep#` marks. A correlation, arrow or External id of 0 means none and stays 0.
 
     python benchmarks/repeat_trace.py SOURCE TARGET 1GB [--gz]        (with --gz it writes TARGET.gz too)
 """
@@ -26,6 +26,7 @@ FAMILIES = {
     b"Python id": "python", b"Python parent id": "python", b"Ev Idx": "event", b"Sequence number": "sequence",
 }  # fmt: skip
 """Keys whose numbers refer to each other share a stride; a flow arrow's id is the correlation of its call."""
+ZERO_MEANS_NONE = ("arrow", "external")
 PAUSE_NS = 1_000_000
 """Between the end of one copy and the start of the next."""
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -69,7 +70,7 @@ class Template:
 
 def shift(field: Field, distance: int) -> bytes:
     """The digits of a field moved by `distance`."""
-    if not distance or (field.family != "time" and field.value == 0):
+    if not distance or (field.value == 0 and field.family in ZERO_MEANS_NONE):
         return field.text
     moved = field.value + distance
     if field.family == "time" and b"." in field.text:
