@@ -216,8 +216,21 @@ HOST_COPY = re.compile(
 )
 """Copies between host and device, by name or direction."""
 
+LOADER_METHOD = "__next__"
+"""Part of the name of whatever fetches the next batch."""
+
 LOADER_ANNOTATION = re.compile(r"enumerate\(DataLoader\)#.*__next__$")
 """The annotation of torch's data loader while the next batch is fetched."""
 
 LOADER_FRAME = re.compile(r"(^|.*[/\\])torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): __next__$")
 """The Python frame of the same."""
+
+DEVICE_KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"hip|roctracer|rocprofiler"), "ROCm"),
+    (re.compile(r"mtia"), "MTIA"),
+    (re.compile(r"hpu_op"), "HPU"),
+    (re.compile(r"Ascend|CANN"), "NPU"),
+    (re.compile(r"xpu|ur[A-Z]|ze[A-Z]"), "XPU"),
+    (re.compile(r"cuda|cupti|cu[A-Z]|CUDA"), "CUDA"),
+)
+"""What kind of device a trace is of, by what its top-level keys, runtime calls, categories or processes start with."""

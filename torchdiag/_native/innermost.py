@@ -1,0 +1,61 @@
+"""The innermost event at every instant of some stretches of time: `native/innermost.h` for numpy arrays."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag._native import library
+
+Numbers = NDArray[np.int64]
+
+
+def touching(
+    kind: NDArray[np.uint8],
+    track: NDArray[np.int32],
+    ts_ns: Numbers,
+    dur_ns: Numbers,
+    wanted: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    stretches: tuple[Numbers, Numbers],
+) -> Numbers:
+    """int64: rows of wanted kind and track whose event lasts and overlaps one of the stretches, ascending.
+
+    `kind`, `track`, `ts_ns` and `dur_ns` are whole columns; `wanted` is bool[256] by kind and bool by track;
+    `stretches` are starts and ends, disjoint and ascending.
+    """
+    found = np.empty(len(kind), np.int64)
+    count = library.load().td_touching(
+        ctypes.c_int64(len(kind)),
+        *(address(column) for column in (kind, track, ts_ns, dur_ns, *wanted)),
+        ctypes.c_int64(len(stretches[0])),
+        *(address(column) for column in (*stretches, found)),
+    )
+    return found[:count].copy()
+
+
+def innermost(
+    row: Numbers, ts_ns: Numbers, dur_ns: Numbers, stretches: tuple[Numbers, Numbers]
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Pieces of the stretches with one innermost event each: start, end, row (-1 for none), number of the stretch.
+
+    `row` are events of one thread, each with a positive duration, by start, and of those that start together the
+    inner one later; `ts_ns` and `dur_ns` are whole columns; `stretches` are starts and ends, disjoint, ascending, and
+    none is empty.
+    """
+    pieces = [np.empty(2 * len(row) + len(stretches[0]), np.int64) for _ in range(4)]
+    count = library.load().td_innermost(
+        ctypes.c_int64(len(row)),
+        *(address(column) for column in (row, ts_ns, dur_ns)),
+        ctypes.c_int64(len(stretches[0])),
+        *(address(column) for column in (*stretches, *pieces)),
+    )
+    start, end, event, stretch = (column[:count].copy() for column in pieces)
+    return start, end, event, stretch
+
+
+def address(column: NDArray[Any]) -> ctypes.c_void_p:
+    """Where a contiguous array lies. Raises ValueError for one that is not contiguous."""
+    if not column.flags.c_contiguous:
+        raise ValueError("the array is not contiguous")
+    return ctypes.c_void_p(column.ctypes.data)

@@ -1,0 +1,47 @@
+"""What a device is called, and of what kind it is."""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from torchdiag.trace.columns import Trace
+from torchdiag.trace.vocabulary import DEVICE_KINDS, Kind
+
+PROPERTIES = ("deviceProperties", "computeProperties")
+"""Top-level keys that list the devices."""
+
+
+class Properties(msgspec.Struct):
+    """What is read of a device's properties."""
+
+    id: int
+    name: str = ""
+
+
+def device_name(trace: Trace, device: int) -> str:
+    """The product name that the trace gives for a device, else `device 0`."""
+    for listed in (trace.top_level[key] for key in PROPERTIES if key in trace.top_level):
+        try:
+            properties = msgspec.json.decode(listed, type=list[Properties])
+        except msgspec.MsgspecError:
+            continue
+        for found in properties:
+            if found.id == device and found.name:
+                return found.name
+    return f"device {device}"
+
+
+def device_kind(trace: Trace) -> str:
+    """The vendor's name for its devices (`CUDA`, `ROCm`, ...), `GPU` when nothing tells."""
+    hints = list(hints_of(trace))
+    return next((kind for pattern, kind in DEVICE_KINDS if any(pattern.match(hint) for hint in hints)), "GPU")
+
+
+def hints_of(trace: Trace) -> Iterator[str]:
+    """Texts that tell the vendor: names of runtime calls, top-level keys, categories, processes."""
+    for code in np.unique(trace.name[trace.kind == Kind.RUNTIME]).tolist():
+        yield trace.names[code]
+    yield from trace.top_level
+    yield from trace.categories
+    yield from (pid for pid in trace.tracks.pids if isinstance(pid, str))

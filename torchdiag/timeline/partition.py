@@ -1,0 +1,115 @@
+"""Every nanosecond of every device's window, in one state and, when idle, under one cause."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag.errors import TorchdiagError
+from torchdiag.timeline import activity, causes, device_states, intervals, loader, marks, missing_replays, waits
+from torchdiag.timeline import window as windows
+from torchdiag.timeline.activity import Activities
+from torchdiag.timeline.charges import Charges
+from torchdiag.timeline.device_states import Gaps
+from torchdiag.timeline.host_states import HostStates
+from torchdiag.timeline.result import States, Window
+from torchdiag.timeline.waits import Waits
+from torchdiag.trace.columns import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceTime:
+    """Where the time of one device went; `activities` are all of its own, also outside the window."""
+
+    device: int
+    window: Window
+    states: States
+    charges: Charges
+    activities: Activities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """The time of every device, and the facts it was found with.
+
+    `activities` are those of all devices, `overruns` of them had their duration cut. `marks` and `selected` are rows of
+    step marks (int64), `driver` the track of the driver thread or -1.
+    """
+
+    devices: tuple[DeviceTime, ...]
+    activities: Activities
+    overruns: int
+    marks: NDArray[np.int64]
+    selected: NDArray[np.int64]
+    driver: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Idle:
+    """The states of one device, and its gaps, not yet charged."""
+
+    window: Window
+    states: States
+    gaps: Gaps
+    waits: Waits
+    activities: Activities
+
+
+def partition(
+    trace: Trace, *, steps: str | None = None, window: str | None = None, device: int | None = None
+) -> Partition:
+    """Partition the time of a trace's devices, or of one `device`.
+
+    `steps` and `window` narrow it (`selection.py` says how they are written). Raises TorchdiagError for a selection
+    that the trace cannot meet.
+    """
+    if steps is not None and window is not None:
+        raise TorchdiagError("steps and window both choose what to look at; give one of them")
+    activities, overruns = activity.collect(trace)
+    all_marks = marks.marks(trace)
+    selected = windows.selected_marks(all_marks, steps)
+    driver = marks.driver(trace, all_marks)
+    asked = None if window is None else windows.selected_window(trace, window)
+    idle: dict[int, Idle] = {}
+    for number in chosen_devices(activities, device):
+        on_device = activities.on(number)
+        reach = asked or windows.window_of(trace, selected, on_device)
+        idle[number] = idle_time(trace, on_device, reach, driver)
+    charges = charge(trace, activities, idle, driver)
+    devices = (DeviceTime(number, it.window, it.states, charges[number], it.activities) for number, it in idle.items())
+    return Partition(tuple(devices), activities, overruns, all_marks, selected, driver)
+
+
+def chosen_devices(activities: Activities, device: int | None) -> list[int]:
+    """The devices to partition, ascending. Raises TorchdiagError for one that the trace does not have."""
+    present = activities.devices()
+    if device is None:
+        return present
+    if device not in present:
+        known = ", ".join(map(str, present)) or "none"
+        raise TorchdiagError(f"the trace has no activity on device {device}; devices with activity: {known}")
+    return [device]
+
+
+def idle_time(trace: Trace, on_device: Activities, window: Window, driver: int) -> Idle:
+    """The states of a device in a window, and what each of its gaps waited for."""
+    states, gaps = device_states.sweep(on_device, window)
+    launch = waits.awaited_launches(trace, gaps, on_device, window.end_ns)
+    return Idle(window, states, gaps, waits.split(trace, gaps, launch, window.end_ns, driver), on_device)
+
+
+def charge(trace: Trace, activities: Activities, idle: dict[int, Idle], driver: int) -> dict[int, Charges]:
+    """The charges of each device's gaps. The host's events are looked through once for all of them."""
+    start = np.concatenate([np.empty(0, np.int64), *(device.gaps.start_ns for device in idle.values())])
+    end = np.concatenate([np.empty(0, np.int64), *(device.waits.host_end_ns for device in idle.values())])
+    order = np.argsort(start, kind="stable")
+    tracks = np.unique(np.concatenate([np.array([driver]), *(device.waits.track for device in idle.values())]))
+    states = HostStates(trace, tracks[tracks >= 0], *intervals.union(start[order], end[order]))
+    loading = loader.loading(trace)
+    replays = missing_replays.missing_replays(trace, activities)
+    return {
+        number: missing_replays.mark_unknown(
+            causes.charge(trace, device.gaps, device.waits, driver, states, loading), replays, trace.track
+        )
+        for number, device in idle.items()
+    }

@@ -1,0 +1,53 @@
+"""What was read, and what is to be said about its quality."""
+
+import msgspec
+
+from torchdiag.timeline.result import TraceSummary
+from torchdiag.trace.columns import Trace
+from torchdiag.trace.faults import negative_durations, zero_timestamps
+from torchdiag.trace.quality import Quality
+
+TORCH_KEYS = ("torch_version", "pytorch_version", "PyTorch Version", "torch")
+
+
+class Distributed(msgspec.Struct):
+    """What is read of the job a trace is part of."""
+
+    rank: int | None = None
+
+
+def summary(trace: Trace, health: list[Quality]) -> TraceSummary:
+    """What was read; the quality notes are those of the reader, of the events' times, and `health`."""
+    return TraceSummary(
+        path=trace.path,
+        events=len(trace),
+        ranks=ranks(trace),
+        torch=torch_version(trace),
+        quality=(*trace.quality, *times(trace), *health),
+    )
+
+
+def ranks(trace: Trace) -> tuple[int, ...]:
+    """The rank the trace says it is of, if it says so."""
+    try:
+        told = msgspec.json.decode(trace.top_level.get("distributedInfo", b"{}"), type=Distributed)
+    except msgspec.MsgspecError:
+        return ()
+    return () if told.rank is None else (told.rank,)
+
+
+def torch_version(trace: Trace) -> str | None:
+    """The version of torch, where the trace tells."""
+    told = (trace.metadata.get(key) for key in TORCH_KEYS)
+    return next((version for version in told if isinstance(version, str)), None)
+
+
+def times(trace: Trace) -> list[Quality]:
+    """Notes on events that were left out because their times cannot be meant."""
+    notes: list[Quality] = []
+    if count := len(negative_durations(trace)):
+        notes.append(Quality("negative-duration", "Events that end before they begin were left out.", count))
+    if count := len(zero_timestamps(trace)):
+        message = "Events at time 0, far from all others, were left out."
+        notes.append(Quality("zero-timestamp", message, count))
+    return notes
