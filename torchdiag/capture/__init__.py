@@ -1,0 +1,1 @@
+"""Runs a target under the profiler, and records what the profiler cannot see."""
