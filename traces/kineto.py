@@ -75,7 +75,7 @@ class Writer:
         keys: dict[str, Any] = {
             "deviceProperties": [{"id": self.machine.device, **GPU[vendor]}] if vendor in GPU else [],
             **({"cuda_runtime_version": 12080, "cuda_driver_version": 12080} if vendor == "cuda" else {}),
-            "record_shapes": 0,
+            "record_shapes": int(any("dims" in span.args for span in self.host)),
             "with_stack": int(bool(self.python)),
             "trace_id": "0123456789ABCDEF0123456789ABCDEF",
             "displayTimeUnit": "ms",
@@ -118,6 +118,9 @@ class Writer:
             args["Record function id"] = 0
         if "sequence" in span.args:
             args |= {"Sequence number": span.args["sequence"], "Fwd thread id": 0 if span.forward is None else 1}
+        if "dims" in span.args:
+            dims = span.args["dims"]
+            args |= {"Input type": ["float" if dim else "" for dim in dims], "Input Dims": dims}
         if self.manner != "legacy":
             args["Ev Idx"] = self.event_index[span]
         return self.complete(span, self.words[span.kind], span.name, args)

@@ -180,9 +180,11 @@ class Machine:
             yield opened
 
     @contextmanager
-    def op(self, name: str, *, lead: int = 2_110, tail: int = 730, forward: Span | None = None) -> Iterator[Span]:
-        """An operator. Give the `forward` operator when this is its backward."""
-        with self.span("operator", name, "framework", lead=0, tail=tail) as opened:
+    def op(
+        self, name: str, *, lead: int = 2_110, tail: int = 730, forward: Span | None = None, **args: Any
+    ) -> Iterator[Span]:
+        """An operator. Give the `forward` operator when this is its backward, `dims` for the shapes of its inputs."""
+        with self.span("operator", name, "framework", lead=0, tail=tail, **args) as opened:
             if forward is not None:
                 opened.forward = forward
                 opened.user_frame = forward.user_frame

@@ -7,10 +7,12 @@ from machine import Machine, Span, us
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, {}, std::array<char*, 2ul> >(int)"
 FPROP = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize{}_stage4_warpsize2x2x1_g1_kernel"
 
+FEATURES = [32, 64, 56, 56]
+
 
 @dataclass(frozen=True)
 class Layer:
-    """One module: its operators from the outside in, its kernel, its backward node and that node's kernels."""
+    """One module: its operators from the outside in, its kernel, its backward node and kernels, its shapes."""
 
     module: str
     source: tuple[str, int]
@@ -19,6 +21,7 @@ class Layer:
     node: str
     backward_operator: str
     backward_kernels: tuple[tuple[str, int], ...]
+    dims: list[list[int]]
 
 
 def convolution(ns: int, tile: str) -> Layer:
@@ -28,6 +31,7 @@ def convolution(ns: int, tile: str) -> Layer:
         "Conv2d", ("torch/nn/modules/conv.py", 554), ("aten::conv2d", "aten::convolution", "aten::cudnn_convolution"),
         (fprop, ns), "ConvolutionBackward0", "aten::convolution_backward",
         ((fprop.replace("fprop", "dgrad"), ns), (fprop.replace("fprop", "wgrad"), ns + ns // 8)),
+        [FEATURES, [64, 64, 3, 3], [], [], [], [], []],
     )  # fmt: skip
 
 
@@ -38,6 +42,7 @@ def batch_norm(ns: int) -> Layer:
         ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>", ns),
         "CudnnBatchNormBackward0", "aten::cudnn_batch_norm_backward",
         (("void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>", ns + ns // 2),),
+        [FEATURES, [64], [64], [64], [64], [], [], [], []],
     )  # fmt: skip
 
 
@@ -47,6 +52,7 @@ def relu(ns: int) -> Layer:
         "ReLU", ("torch/nn/modules/activation.py", 143), ("aten::relu_", "aten::clamp_min_"),
         (ELEMENTWISE.format("at::native::launch_clamp_scalar"), ns),
         "ReluBackward0", "aten::threshold_backward", ((ELEMENTWISE.format("at::native::threshold_kernel_impl"), ns),),
+        [FEATURES],
     )  # fmt: skip
 
 
@@ -56,6 +62,7 @@ def linear(ns: int) -> Layer:
         "Linear", ("torch/nn/modules/linear.py", 134), ("aten::linear", "aten::addmm"),
         ("ampere_sgemm_32x32_sliced1x4_tn", ns), "AddmmBackward0", "aten::mm",
         (("ampere_sgemm_32x128_nn", ns), ("ampere_sgemm_32x32_sliced1x4_nt", ns)),
+        [[32, 64], [10, 64], [10]],
     )  # fmt: skip
 
 
@@ -83,7 +90,7 @@ def forward(m: Machine, layers: list[Layer], *, file: str, line: int) -> list[tu
 
 def nested_forward(m: Machine, layer: Layer, operators: tuple[str, ...]) -> Span:
     """The operators of a layer one in the other; returns the one that autograd records."""
-    with m.op(operators[0]) as outer:
+    with m.op(operators[0], dims=layer.dims) as outer:
         if len(operators) > 1:
             recorded = nested_forward(m, layer, operators[1:])
         else:
