@@ -34,7 +34,7 @@ def test_what_is_offered_is_there():
     assert torchdiag.breakdown is api.breakdown
     assert issubclass(torchdiag.TorchdiagError, Exception)
     with pytest.raises(AttributeError, match="nothing"):
-        torchdiag.nothing
+        _ = torchdiag.nothing
 
 
 def test_a_path_and_a_trace_give_the_same(path):

@@ -9,7 +9,7 @@ from html import escape
 from torchdiag.report.breakdown_page import Account, Line, Part, compose, numbers
 from torchdiag.report.figures import duration, percent
 from torchdiag.report.plain_text import shorten
-from torchdiag.report.steps_page import HEADER, StepRow, StepsPage
+from torchdiag.report.steps_page import StepRow, StepsPage
 from torchdiag.timeline.result import Breakdown
 
 # Okabe and Ito's colours, told apart by colour-blind readers; the stripes tell them apart on a grey printer.
@@ -107,14 +107,14 @@ def _line(line: Line) -> str:
 
 
 def _steps(steps: StepsPage) -> str:
-    header = "".join(f"<th>{escape(name)}</th>" for name in HEADER)
-    rows = "".join(_step(row) for row in steps.rows)
+    header = "".join(f"<th>{escape(name)}</th>" for name in steps.header)
+    rows = "".join(_step(row, len(steps.header) + 1) for row in steps.rows)
     return f'<h4>{escape(steps.title)}</h4><table><tr>{header}<th class="td-left"></th></tr>{rows}</table>'
 
 
-def _step(row: StepRow) -> str:
+def _step(row: StepRow, columns: int) -> str:
     if row.left_out:
-        return f'<tr><td class="td-faint" colspan="{len(HEADER) + 1}">… {escape(row.left_out)}</td></tr>'
+        return f'<tr><td class="td-faint" colspan="{columns}">… {escape(row.left_out)}</td></tr>'
     cells = "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
     odd = ' class="td-odd"' if row.note else ""
     return f'<tr{odd}>{cells}<td class="td-left">{escape(row.note)}</td></tr>'

@@ -28,7 +28,7 @@ Tone = Literal["active", "transfer", "python", "idle", "loader"]
 
 _LONGEST_FACT = 30
 _SMALL_TENTHS = 10
-"""Causes below one percent show a single place."""
+"""Causes below one percent show a single place, those that round to nothing none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _cause_lines(causes: Sequence[IdleCause], python_tenths: int, idle_tenths: i
         tone: Tone = "python" if cause.cause is Cause.PYTHON else "idle"
         share = tenths[cause.cause]
         lines.append(Line(1, label, meaning, tone, share, cause.idle_ns, cause.count))
-        shown = cause.places if share >= _SMALL_TENTHS else cause.places[:1]
+        shown = cause.places if share >= _SMALL_TENTHS else cause.places[: min(share, 1)]
         lines.extend(_place_lines(shown, cause.idle_ns, cause.count, share, tone))
     return lines
 
@@ -200,7 +200,9 @@ def _host_account(breakdown: Breakdown, host: HostBreakdown) -> Account:
         Line(2, plain(place.label), "", "python", share, place.idle_ns, place.count)
         for place, share in zip(host.places, tenths, strict=True)
     )
-    remark = f"On one thread or another, operators ran {rough_percent(host.cpu_active_ns, length)} of the time."
+    remark = ""
+    if host.cpu_active_ns:
+        remark = f"On one thread or another, operators ran {rough_percent(host.cpu_active_ns, length)} of the time."
     thread = plain(host.thread) or "unknown"
     title = f"Main thread ({thread}) over {words.window_words(breakdown, host.window)}"
     return Account(title, parts, lines, places, remark)

@@ -7,15 +7,14 @@ from rich.text import Text
 
 from torchdiag.report.breakdown_page import Account, Line, Page, compose, numbers
 from torchdiag.report.figures import duration, percent
-from torchdiag.report.steps_page import HEADER, StepsPage
+from torchdiag.report.steps_page import StepsPage
 from torchdiag.report.terminal import STYLES, Canvas, bar, pad
 from torchdiag.timeline.result import Breakdown
 
 _NAME_WIDTH = 16
-_LEAST_PATH = 30
 _LEAST_STEP = 12
 _LONGEST_LABEL = 100
-_DROPPED_FIRST = [HEADER.index(name) for name in ("copied", "copies", "launches", "syncs")]
+_DROPPED_FIRST = ("copied", "copies", "launches", "syncs")
 """Columns of the step table that a narrow terminal goes without."""
 _MINI_BAR = 24
 _WIDE = 110
@@ -49,9 +48,8 @@ def print_breakdown(breakdown: Breakdown, canvas: Canvas) -> None:
 def _facts(page: Page, canvas: Canvas) -> None:
     path, *others = page.facts
     tail = "".join(f" · {fact}" for fact in others)
-    room = canvas.width - cell_len(canvas.spell(tail))
-    if room >= min(_LEAST_PATH, cell_len(path)):
-        canvas.line(canvas.text(canvas.fit(path, room) + tail, "dim"))
+    if cell_len(canvas.spell(path + tail)) <= canvas.width:
+        canvas.line(canvas.text(path + tail, "dim"))
     else:
         canvas.line(canvas.text(canvas.fit(path, canvas.width), "dim"))
         canvas.paragraph(" · ".join(others), "dim")
@@ -143,15 +141,15 @@ def _mini_bar(line: Line, canvas: Canvas) -> Text:
 def _steps(steps: StepsPage, canvas: Canvas) -> None:
     canvas.paragraph(steps.title, "bold", rest="  ")
     table = [[canvas.spell(cell) for cell in row.cells] for row in steps.rows]
-    full = [list(HEADER), *(row for row in table if row)]
-    widths = [max(cell_len(row[column]) for row in full) for column in range(len(HEADER))]
-    for column in _DROPPED_FIRST:
+    full = [list(steps.header), *(row for row in table if row)]
+    widths = [max(cell_len(row[column]) for row in full) for column in range(len(steps.header))]
+    for column in [steps.header.index(name) for name in _DROPPED_FIRST if name in steps.header]:
         room = canvas.width - 2 - sum(width + len(_GAP) for width in widths[1:] if width)
         if room < min(widths[0], _LEAST_STEP):
             widths[column] = 0
     room = canvas.width - 2 - sum(width + len(_GAP) for width in widths[1:] if width)
     widths[0] = max(min(widths[0], room), 1)
-    canvas.line(Text("  " + _row(list(HEADER), widths), "dim"))
+    canvas.line(Text("  " + _row(steps.header, widths), "dim"))
     for row, cells in zip(steps.rows, table, strict=True):
         if not cells:
             canvas.line(canvas.text(f"  … {row.left_out}", "dim"))

@@ -151,9 +151,10 @@ def _loss_words(loss: Loss) -> str:
     if loss.place is None:
         return words
     share = loss.place.idle_ns / loss.nanoseconds
+    where = _where(loss.cause, loss.place)
     if share >= _ALL:
-        return f"{words} {_where(loss.cause, loss.place)}"
-    return f"{words}, {'mostly' if share >= _MOSTLY else 'most of all'} {_where(loss.cause, loss.place)}"
+        return f"{words} {where}" if where.startswith("at ") else f"{words}, nearly all {where}"
+    return f"{words}, {'mostly' if share >= _MOSTLY else 'most of all'} {where}"
 
 
 def _where(cause: Cause, place: Place) -> str:
@@ -215,7 +216,7 @@ def _host_words(breakdown: Breakdown, host: HostBreakdown) -> str:
             (host.runtime_ns, "in runtime calls"),
             (host.python_ns, "in Python"),
             (host.dataloader_ns, "waiting for the data loader"),
-            (host.uncovered_ns, "in nothing the trace recorded"),
+            (host.uncovered_ns, "with nothing recorded"),
         ),
         key=lambda part: -part[0],
     )

@@ -9,7 +9,8 @@ from torchdiag.report.figures import count, counted, duration, size
 from torchdiag.report.plain_text import plain
 from torchdiag.timeline.result import Breakdown, Step
 
-HEADER = ("step", "time", "GPU busy", "kernels", "launches", "syncs", "copies", "copied")
+_HEADER = ("step", "time", "GPU busy", "kernels", "launches", "syncs", "copies", "copied")
+_HOST_HEADER = ("step", "time", "launches", "syncs")
 
 _MOST_ROWS = 14
 _FIRST_ROWS = 6
@@ -19,7 +20,7 @@ _MOST_ODD_ROWS = 6
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One row: a step's cells in the order of `HEADER`, with its note; or, without cells, what was left out."""
+    """One row: a step's cells in the order of the header, with its note; or, without cells, what was left out."""
 
     cells: tuple[str, ...]
     note: str
@@ -31,6 +32,7 @@ class StepsPage:
     """The step table under a title."""
 
     title: str
+    header: tuple[str, ...]
     rows: tuple[StepRow, ...]
 
 
@@ -40,7 +42,9 @@ def steps_page(breakdown: Breakdown) -> StepsPage | None:
     if not steps:
         return None
     found = " found in the order of the kernels" if breakdown.steps_source == "period" else ""
-    return StepsPage(f"{counted(len(steps), 'step')}{found}{_usual_step(steps)}", tuple(_rows(steps)))
+    title = f"{counted(len(steps), 'step')}{found}{_usual_step(steps)}"
+    header = _HEADER if breakdown.devices else _HOST_HEADER
+    return StepsPage(title, header, tuple(_rows(steps, header)))
 
 
 def _usual_step(steps: Sequence[Step]) -> str:
@@ -59,7 +63,7 @@ def _usual_step(steps: Sequence[Step]) -> str:
     return f", {which}: {', '.join(figures)}"
 
 
-def _rows(steps: Sequence[Step]) -> list[StepRow]:
+def _rows(steps: Sequence[Step], header: Sequence[str]) -> list[StepRow]:
     shown = _shown(steps)
     rows: list[StepRow] = []
     previous = -1
@@ -68,7 +72,7 @@ def _rows(steps: Sequence[Step]) -> list[StepRow]:
         if hidden:
             rows.append(StepRow((), "", f"{counted(hidden, 'more step')} (--json has all)"))
         if index < len(steps):
-            rows.append(_row(steps[index]))
+            rows.append(_row(steps[index], header))
         previous = index
     return rows
 
@@ -81,13 +85,15 @@ def _shown(steps: Sequence[Step]) -> list[int]:
     return sorted(ends | set(odd[:_MOST_ODD_ROWS]))
 
 
-def _row(step: Step) -> StepRow:
-    busy = "" if step.gpu_busy is None else f"{100 * step.gpu_busy:.1f} %"
-    cells = (
-        plain(step.name),
-        duration(step.end_ns - step.start_ns),
-        busy,
-        *(count(number) for number in (step.kernels, step.launches, step.syncs, step.copies)),
-        size(step.copied_bytes),
-    )
-    return StepRow(cells, plain(step.note))
+def _row(step: Step, header: Sequence[str]) -> StepRow:
+    cells = {
+        "step": plain(step.name),
+        "time": duration(step.end_ns - step.start_ns),
+        "GPU busy": "" if step.gpu_busy is None else f"{100 * step.gpu_busy:.1f} %",
+        "kernels": count(step.kernels),
+        "launches": count(step.launches),
+        "syncs": count(step.syncs),
+        "copies": count(step.copies),
+        "copied": size(step.copied_bytes),
+    }
+    return StepRow(tuple(cells[name] for name in header), plain(step.note))
