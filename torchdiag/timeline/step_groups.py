@@ -1,0 +1,122 @@
+"""Which steps look alike, and what sets the others apart.
+
+Steps differ by design (the first, logging, evaluation, a checkpoint); an average over all of them describes none.
+"""
+
+from dataclasses import replace
+from statistics import median, median_low
+
+import numpy as np
+
+from torchdiag.timeline.result import Step
+
+COUNTS = ("kernels", "launches", "syncs", "copies")
+SAME_COUNT_SHARE = 0.02
+"""Counts that differ by no more than this share (rounded down) are the same."""
+
+SAME_TIME_RATIO = 1.5
+"""Steps alike in counts whose times differ by more than this factor are not alike."""
+
+PARTIAL_SHARE = 0.8
+"""A first or last step with fewer kernels and less time than this share of the usual one was cut by the trace."""
+
+
+def grouped(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps with `group` and `note` filled in: `a` is the largest group, the others follow in order of time."""
+    if not steps:
+        return ()
+    groups = [by_time for alike in _by_counts(steps) for by_time in _by_time(steps, alike)]
+    # Of equally large groups the later one is usual: a trace tends to begin with warm-up.
+    groups.sort(key=lambda members: (-len(members), -members[-1]))
+    usual = [steps[i] for i in groups[0]]
+    others = sorted(groups[1:])
+    noted = list(steps)
+    for number, members in enumerate([groups[0], *others]):
+        for i in members:
+            note = _note(steps, i, usual, odd=number > 0)
+            noted[i] = replace(steps[i], group=_letters(number), note=note)
+    return tuple(noted)
+
+
+def is_partial(steps: list[Step], index: int, usual: list[Step]) -> bool:
+    """Whether the first or last step is only a part of one, judged by the usual steps."""
+    step = steps[index]
+    return (
+        index in (0, len(steps) - 1)
+        and len(usual) > 1
+        and step.kernels < PARTIAL_SHARE * median(other.kernels for other in usual)
+        and _length(step) < PARTIAL_SHARE * median(_length(other) for other in usual)
+    )
+
+
+def _by_counts(steps: list[Step]) -> list[list[int]]:
+    """Indices of steps with the same counts; the commonest counts come first and gather what is near them."""
+    exact: dict[tuple[int, ...], list[int]] = {}
+    for index, step in enumerate(steps):
+        exact.setdefault(_counts(step), []).append(index)
+    centres = np.zeros((len(exact), len(COUNTS)), np.int64)
+    gathered: list[list[int]] = []
+    for counts, members in sorted(exact.items(), key=lambda item: -len(item[1])):
+        known = centres[: len(gathered)]
+        near = (np.abs(known - counts) <= known * SAME_COUNT_SHARE).all(axis=1)
+        if near.any():
+            gathered[int(near.argmax())] += members
+        else:
+            centres[len(gathered)] = counts
+            gathered.append(members)
+    return [sorted(members) for members in gathered]
+
+
+def _by_time(steps: list[Step], members: list[int]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    while members:
+        usual = median_low(_length(steps[i]) for i in members)
+        alike = [usual <= _length(steps[i]) * SAME_TIME_RATIO <= usual * SAME_TIME_RATIO**2 for i in members]
+        groups.append([i for i, near in zip(members, alike, strict=True) if near])
+        members = [i for i, near in zip(members, alike, strict=True) if not near]
+    return groups
+
+
+def _note(steps: list[Step], index: int, usual: list[Step], *, odd: bool) -> str:
+    parts: list[str] = []
+    if is_partial(steps, index, usual):
+        parts.append("partial")
+    elif odd and index == 0:
+        parts.append("first")
+    if odd:
+        parts += _differences(steps[index], usual)
+    return ", ".join(parts)
+
+
+def _differences(step: Step, usual: list[Step]) -> list[str]:
+    parts: list[str] = []
+    length, usual_length = _length(step), median(_length(other) for other in usual)
+    if length > 1.1 * usual_length > 0:
+        parts.append(f"{length / usual_length:.1f}x longer")
+    elif usual_length > 1.1 * length > 0:
+        parts.append(f"{usual_length / length:.1f}x shorter")
+    for name, count, other in zip(COUNTS, _counts(step), zip(*map(_counts, usual), strict=True), strict=True):
+        difference = count - round(median(other))
+        if abs(difference) > int(median(other) * SAME_COUNT_SHARE):
+            parts.append(f"{difference:+d} {name if abs(difference) != 1 else _singular(name)}")
+    return parts
+
+
+def _counts(step: Step) -> tuple[int, ...]:
+    return step.kernels, step.launches, step.syncs, step.copies
+
+
+def _length(step: Step) -> int:
+    return step.end_ns - step.start_ns
+
+
+def _singular(name: str) -> str:
+    return {"copies": "copy", "launches": "launch"}.get(name, name.removesuffix("s"))
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    letters = ""
+    while number >= 0:
+        letters, number = chr(ord("a") + number % 26) + letters, number // 26 - 1
+    return letters
