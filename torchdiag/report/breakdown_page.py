@@ -20,7 +20,6 @@ from torchdiag.timeline.result import (
     DeviceBreakdown,
     HostBreakdown,
     IdleCause,
-    Place,
     TraceSummary,
 )
 
@@ -157,23 +156,24 @@ def _cause_lines(causes: Sequence[IdleCause], python_tenths: int, idle_tenths: i
         tone: Tone = "python" if cause.cause is Cause.PYTHON else "idle"
         share = tenths[cause.cause]
         lines.append(Line(1, label, meaning, tone, share, cause.idle_ns, cause.count))
-        shown = cause.places if share >= _SMALL_TENTHS else cause.places[: min(share, 1)]
-        lines.extend(_place_lines(shown, cause.idle_ns, cause.count, share, tone))
+        if share >= _SMALL_TENTHS:
+            lines.extend(_place_lines(cause, share, tone))
+        elif share and cause.places:
+            lines.append(_place_lines(cause, share, tone)[0])
     return lines
 
 
-def _place_lines(
-    places: Sequence[Place], whole_ns: int, whole_count: int | None, whole_tenths: int, tone: Tone
-) -> list[Line]:
-    rest_ns = max(whole_ns - sum(place.idle_ns for place in places), 0)
-    *tenths, rest_tenths = apportion([*(place.idle_ns for place in places), rest_ns], whole_tenths)
+def _place_lines(cause: IdleCause, cause_tenths: int, tone: Tone) -> list[Line]:
+    places = cause.places
+    rest_ns = max(cause.idle_ns - sum(place.idle_ns for place in places), 0)
+    *tenths, rest_tenths = apportion([*(place.idle_ns for place in places), rest_ns], cause_tenths)
     lines = [
         Line(2, plain(place.label), "", tone, share, place.idle_ns, place.count)
         for place, share in zip(places, tenths, strict=True)
     ]
     if places and rest_tenths:
-        rest_count = None if whole_count is None else max(whole_count - sum(place.count for place in places), 0)
-        lines.append(Line(2, "elsewhere", "", tone, rest_tenths, rest_ns, rest_count or None))
+        rest_count = cause.count - sum(place.count for place in places)
+        lines.append(Line(2, "elsewhere", "", tone, rest_tenths, rest_ns, rest_count if rest_count > 0 else None))
     return lines
 
 
