@@ -4,6 +4,7 @@
 
 #include "innermost.h"
 
+#include <new>
 #include <vector>
 
 namespace {
@@ -50,7 +51,7 @@ int64_t td_touching(int64_t rows, const uint8_t* kind, const int32_t* track, con
 
 int64_t td_innermost(int64_t events, const int64_t* row, const int64_t* ts, const int64_t* dur, int64_t stretches,
                      const int64_t* stretch_start, const int64_t* stretch_end, int64_t* piece_start,
-                     int64_t* piece_end, int64_t* piece_row, int64_t* piece_stretch) {
+                     int64_t* piece_end, int64_t* piece_row, int64_t* piece_stretch) try {
   // Events come in the order in which one hides another, so the innermost is the last begun that has not ended. An
   // ended one may lie below it where events cross; it is dropped when it comes to the top.
   std::vector<int64_t> open;
@@ -81,4 +82,6 @@ int64_t td_innermost(int64_t events, const int64_t* row, const int64_t* ts, cons
     }
   }
   return pieces;
+} catch (const std::bad_alloc&) {
+  return -1;
 }

@@ -26,9 +26,9 @@ def touching(
     """
     found = np.empty(len(kind), np.int64)
     count = library.load().td_touching(
-        ctypes.c_int64(len(kind)),
+        len(kind),
         *(address(column) for column in (kind, track, ts_ns, dur_ns, *wanted)),
-        ctypes.c_int64(len(stretches[0])),
+        len(stretches[0]),
         *(address(column) for column in (*stretches, found)),
     )
     return found[:count].copy()
@@ -45,11 +45,13 @@ def innermost(
     """
     pieces = [np.empty(2 * len(row) + len(stretches[0]), np.int64) for _ in range(4)]
     count = library.load().td_innermost(
-        ctypes.c_int64(len(row)),
+        len(row),
         *(address(column) for column in (row, ts_ns, dur_ns)),
-        ctypes.c_int64(len(stretches[0])),
+        len(stretches[0]),
         *(address(column) for column in (*stretches, *pieces)),
     )
+    if count < 0:
+        raise MemoryError("there is not enough memory to look through the host's events")
     start, end, event, stretch = (column[:count].copy() for column in pieces)
     return start, end, event, stretch
 

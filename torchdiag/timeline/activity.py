@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline import links
+from torchdiag.timeline.distinct import distinct, numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Trace
 from torchdiag.trace.vocabulary import Kind
@@ -41,7 +42,7 @@ class Activities:
 
     def devices(self) -> list[int]:
         """The devices that have activity, ascending."""
-        return np.unique(self.device).tolist()
+        return distinct(self.device).tolist()
 
     def on(self, device: int) -> "Activities":
         """The activities of one device."""
@@ -86,8 +87,8 @@ def in_order(activities: Activities) -> Activities:
 
 def ends_within_reach(activities: Activities) -> NDArray[np.int64]:
     """int64[n]: ends, cut at the next later start on the same stream where they run past it by more than 1 ms."""
-    _, stream = np.unique(activities.stream, return_inverse=True)
-    _, device = np.unique(activities.device, return_inverse=True)
+    _, stream = numbered(activities.stream)
+    _, device = numbered(activities.device)
     lane = device * (int(stream.max(initial=0)) + 1) + stream
     order = np.argsort(lane, kind="stable")  # (lane, start, end)
     lane, start = lane[order], activities.start_ns[order]

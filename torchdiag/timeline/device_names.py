@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import msgspec
-import numpy as np
 
-from torchdiag.trace.columns import Trace
+from torchdiag.timeline.distinct import distinct
+from torchdiag.trace.columns import NO_TEXT, Trace
 from torchdiag.trace.vocabulary import DEVICE_KINDS, Kind
 
 PROPERTIES = ("deviceProperties", "computeProperties")
@@ -40,8 +40,8 @@ def device_kind(trace: Trace) -> str:
 
 def hints_of(trace: Trace) -> Iterator[str]:
     """Texts that tell the vendor: names of runtime calls, top-level keys, categories, processes."""
-    for code in np.unique(trace.name[trace.kind == Kind.RUNTIME]).tolist():
-        yield trace.names[code]
+    codes = distinct(trace.name[trace.kind == Kind.RUNTIME]).tolist()
+    yield from (trace.names[code] for code in codes if code != NO_TEXT)
     yield from trace.top_level
     yield from trace.categories
     yield from (pid for pid in trace.tracks.pids if isinstance(pid, str))

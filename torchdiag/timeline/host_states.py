@@ -19,7 +19,7 @@ Times = NDArray[np.int64]
 INNER_FIRST = (Kind.RUNTIME, Kind.OVERHEAD, Kind.OPERATOR, Kind.PYTHON, Kind.ANNOTATION)
 """Kinds of host events; of two that start and end together the one named first is the inner one."""
 
-HOST_KINDS = np.isin(np.arange(256), INNER_FIRST)
+HOST_KINDS = np.array([kind in INNER_FIRST for kind in range(256)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +53,9 @@ class HostStates:
         )
         track = trace.track[rows]
         self._rows = {
-            number: inner_later(trace, rows if len(rows) == count else rows[track == number])
-            for number, count in zip(*(found.tolist() for found in np.unique(track, return_counts=True)), strict=True)
+            number: inner_later(trace, rows if count == len(rows) else rows[track == number])
+            for number, count in enumerate(np.bincount(track).tolist())
+            if count
         }
 
     def pieces(self, track: int, start_ns: Times, end_ns: Times) -> Pieces:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline import intervals
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.host_states import HostStates
 from torchdiag.timeline.marks import NO_TRACK
 
@@ -45,7 +46,7 @@ def see(states: HostStates, start_ns: Times, end_ns: Times, track: NDArray[np.in
     stretch = np.flatnonzero(end_ns > start_ns)
     views: list[View] = []
     unseen = [View(start_ns[:0], end_ns[:0], stretch[:0], track[:0], stretch[:0])]
-    for number in np.unique(track[stretch]).tolist():
+    for number in distinct(track[stretch]).tolist():
         mine = stretch[track[stretch] == number]
         whole = View(start_ns[mine], end_ns[mine], np.full(len(mine), -1), track[mine], mine)
         if number in (NO_TRACK, driver):

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline.distinct import among, firsts, numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Ints, Trace
 from torchdiag.trace.vocabulary import BLOCKING_COPY, LAUNCH_FLOWS, Call, Kind
@@ -55,7 +56,10 @@ def by_correlation(trace: Trace, correlation: Rows) -> Rows:
     calls = runtime_rows(trace, trace.args.correlation)
     key = identifiers(trace.args.correlation, calls)
     calls, key = calls[key != 0], key[key != 0]
-    if not np.all(key[1:] > key[:-1]):
+    if np.any(key[1:] < key[:-1]):
+        order = np.argsort(key, kind="stable")
+        calls, key = calls[order], key[order]
+    if np.any(key[1:] == key[:-1]):
         order = np.lexsort((calls, trace.ts_ns[calls], ranks(trace, calls), key))
         calls, key = calls[order], key[order]
     return np.where(correlation == 0, UNLINKED, lookup(key, calls, correlation))
@@ -74,9 +78,9 @@ def by_flow(trace: Trace, activity: Rows) -> Rows:
     arriving, leaving = phase == ord("f"), phase == ord("s")
     place = places(trace, np.concatenate((activity, flows[arriving])))
     at_activity, at_arrival = place[: len(activity)], place[len(activity) :]
-    useful = np.isin(at_arrival, at_activity)
+    useful = among(at_arrival, at_activity)
     arrival, arrival_flow, at_arrival = flows[arriving][useful], flow[arriving][useful], at_arrival[useful]
-    useful = np.isin(flow[leaving], arrival_flow)
+    useful = among(flow[leaving], arrival_flow)
     source, source_flow = sources(trace, flows[leaving][useful], flow[leaving][useful])
     origin = lookup(source_flow, source, arrival_flow)
     linked = origin != UNLINKED
@@ -92,7 +96,7 @@ def sources(trace: Trace, departure: Rows, flow: Rows) -> tuple[Rows, Rows]:
     """
     kind = trace.kind
     hosts = np.flatnonzero((kind == Kind.RUNTIME) | (kind == Kind.OPERATOR))
-    hosts = hosts[np.isin(trace.ts_ns[hosts], trace.ts_ns[departure])]
+    hosts = hosts[among(trace.ts_ns[hosts], trace.ts_ns[departure])]
     place = places(trace, np.concatenate((departure, hosts)))
     at_departure, at_host = place[: len(departure)], place[len(departure) :]
     called = kind[hosts] == Kind.RUNTIME
@@ -102,8 +106,8 @@ def sources(trace: Trace, departure: Rows, flow: Rows) -> tuple[Rows, Rows]:
     left = host != UNLINKED
     departure, flow, host = departure[left], flow[left], host[left]
     order = np.lexsort((departure, trace.ts_ns[departure], flow))
-    flow, first = np.unique(flow[order], return_index=True)
-    return host[order][first], flow
+    first = order[firsts(flow[order])]
+    return host[first], flow[first]
 
 
 def by_external_id(trace: Trace, activity: Rows) -> Rows:
@@ -129,7 +133,7 @@ def by_external_id(trace: Trace, activity: Rows) -> Rows:
 
 def places(trace: Trace, rows: Rows) -> Rows:
     """int64[k]: one number for each distinct (track, start) among the rows."""
-    _, instant = np.unique(trace.ts_ns[rows], return_inverse=True)
+    _, instant = numbered(trace.ts_ns[rows])
     return instant * len(trace.tracks) + trace.track[rows]
 
 

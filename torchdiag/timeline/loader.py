@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline import intervals
+from torchdiag.timeline.distinct import distinct
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.find_text import holding
 from torchdiag.trace.vocabulary import LOADER_ANNOTATION, LOADER_FRAME, LOADER_METHOD, Kind
@@ -19,20 +20,17 @@ def loading(trace: Trace) -> dict[int, tuple[Times, Times]]:
     end = start + trace.dur_ns[rows]
     track = trace.track[rows]
     return {
-        number: intervals.union(start[track == number], end[track == number]) for number in np.unique(track).tolist()
+        number: intervals.union(start[track == number], end[track == number]) for number in distinct(track).tolist()
     }
 
 
 def loader_events(trace: Trace) -> NDArray[np.int64]:
     """int64: the annotations and Python frames of a DataLoader's `__next__`, ascending."""
-    kind_of_name = np.zeros(len(trace.names) + 1, np.uint8)  # the last is for NO_TEXT, which is -1
+    found = [np.empty(0, np.int64)]
     for code in holding(trace.names, LOADER_METHOD).tolist():
         name = trace.names[code]
-        if LOADER_ANNOTATION.match(name):
-            kind_of_name[code] = Kind.ANNOTATION
-        elif LOADER_FRAME.match(name):
-            kind_of_name[code] = Kind.PYTHON
-    if not kind_of_name.any():
-        return np.empty(0, np.int64)
-    wanted = kind_of_name[trace.name]
-    return np.flatnonzero((wanted != Kind.OTHER) & (trace.kind == wanted))
+        for pattern, kind in ((LOADER_ANNOTATION, Kind.ANNOTATION), (LOADER_FRAME, Kind.PYTHON)):
+            if pattern.match(name):
+                rows = np.flatnonzero(trace.name == code)
+                found.append(rows[trace.kind[rows] == kind])
+    return np.sort(np.concatenate(found))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torchdiag.timeline import intervals
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
+from torchdiag.timeline.distinct import among
 from torchdiag.timeline.result import Cause
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.find_text import holding
@@ -53,7 +54,7 @@ def unseen_launches(trace: Trace, activities: Activities) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     rows = np.flatnonzero(trace.kind == Kind.RUNTIME)
     rows = rows[named[trace.name[rows]]]
-    return rows[~np.isin(rows, activities.launch)]
+    return rows[~among(rows, activities.launch)]
 
 
 def ends_of_waits(trace: Trace, instant: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from torchdiag.timeline import window as windows
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
 from torchdiag.timeline.device_states import Gaps
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.host_states import HostStates
 from torchdiag.timeline.result import States, Window
 from torchdiag.timeline.waits import Waits
@@ -103,7 +104,7 @@ def charge(trace: Trace, activities: Activities, idle: dict[int, Idle], driver: 
     start = np.concatenate([np.empty(0, np.int64), *(device.gaps.start_ns for device in idle.values())])
     end = np.concatenate([np.empty(0, np.int64), *(device.waits.host_end_ns for device in idle.values())])
     order = np.argsort(start, kind="stable")
-    tracks = np.unique(np.concatenate([np.array([driver]), *(device.waits.track for device in idle.values())]))
+    tracks = distinct(np.concatenate([np.array([driver]), *(device.waits.track for device in idle.values())]))
     states = HostStates(trace, tracks[tracks >= 0], *intervals.union(start[order], end[order]))
     loading = loader.loading(trace)
     replays = missing_replays.missing_replays(trace, activities)

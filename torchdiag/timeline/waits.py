@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.device_states import Gaps
+from torchdiag.timeline.distinct import firsts, numbered
 from torchdiag.trace.columns import Trace
 
 
@@ -40,7 +41,7 @@ def awaited_launches(trace: Trace, gaps: Gaps, on_device: Activities, window_end
     candidate = on_device.launch[first[gap] + within]
     linked = candidate >= 0
     gap, candidate = gap[linked], candidate[linked]
-    if len(np.unique(gap)) < len(gap):
+    if np.any(gap[1:] == gap[:-1]):
         gap, candidate = first_of_each(trace, gap, candidate)
     launch[gap] = candidate
     return launch
@@ -62,13 +63,13 @@ def first_of_each(
     """The least candidate of each gap by (start, end, name, row)."""
     start = trace.ts_ns[candidate]
     order = np.lexsort((candidate, name_order(trace, candidate), start + trace.dur_ns[candidate], start, gap))
-    gap, first = np.unique(gap[order], return_index=True)
-    return gap, candidate[order][first]
+    first = order[firsts(gap[order])]
+    return gap[first], candidate[first]
 
 
 def name_order(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64[k]: numbers that order the rows as their names are ordered as texts; a row without a name comes first."""
-    codes, which = np.unique(trace.name[rows], return_inverse=True)
+    codes, which = numbered(trace.name[rows])
     names = [trace.names[code] if code >= 0 else "" for code in codes.tolist()]
     rank = np.empty(len(codes), np.int64)
     rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))

@@ -17,8 +17,10 @@ from torchdiag.trace.faults import COMPLETE, zero_timestamps
 from torchdiag.trace.vocabulary import (
     CALLS,
     CATEGORY_KINDS,
-    COMMUNICATION_KERNELS,
+    COMMUNICATION_WORDS,
+    FUSED_PREFIX,
     HOST_COPY,
+    LOCAL_WORDS,
     NAME_KINDS,
     PEER_COPY,
     PROCESS_KINDS,
@@ -66,7 +68,7 @@ def copy_works(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
     """uint8[k]: the `Work` of the copies at `rows`, by name and by the `direction`, `fromDevice` and `toDevice`."""
     told = by_name(trace, rows, copy_work)
     direction = trace.args.direction.at(rows, NO_TEXT)
-    for code in np.unique(direction[direction != NO_TEXT]).tolist():
+    for code in set(direction[direction != NO_TEXT].tolist()):
         here = direction == code
         told[here] = np.maximum(told[here], copy_work(trace.texts[code]))
     source = trace.args.source_device.at(rows, MISSING)
@@ -91,7 +93,12 @@ def copy_work(text: str) -> int:
 
 def kernel_work(name: str) -> int:
     """The `Work` of a kernel by its name."""
-    return Work.COMMUNICATION if COMMUNICATION_KERNELS.match(name) else Work.COMPUTE
+    if name.startswith(FUSED_PREFIX):
+        return Work.COMPUTE
+    lower = name.lower()
+    for word in LOCAL_WORDS:
+        lower = lower.replace(word, "")
+    return Work.COMMUNICATION if any(word in lower for word in COMMUNICATION_WORDS) else Work.COMPUTE
 
 
 def call_of(name: str) -> int:

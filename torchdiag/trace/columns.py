@@ -78,7 +78,7 @@ class Sparse(Generic[T]):
         """The values at `rows` (any order, repeats allowed), `missing` where the row has none."""
         if not len(self.rows):
             return np.full(len(rows), missing, self.values.dtype)
-        place = np.searchsorted(self.rows, rows)
+        place = np.searchsorted(self.rows, rows.astype(np.uint32))  # of one type, or all of `self.rows` is converted
         place[place == len(self.rows)] = 0
         return np.where(self.rows[place] == rows, self.values[place], np.array(missing, self.values.dtype))
 

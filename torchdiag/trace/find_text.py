@@ -12,6 +12,6 @@ def holding(strings: Strings, fragment: str) -> NDArray[np.int64]:
     """int64: codes of the texts that hold `fragment` (not empty), ascending."""
     needle = fragment.encode()
     places = np.fromiter((hit.start() for hit in re.finditer(re.escape(needle), strings.blob.data)), np.int64)
-    codes = np.unique(np.searchsorted(strings.offsets, places, side="right") - 1)
+    codes = np.searchsorted(strings.offsets, places, side="right") - 1
     # The texts lie one after the other, so a hit may straddle two of them.
-    return np.array([code for code in codes.tolist() if needle in strings[code].encode()], np.int64)
+    return np.array([code for code in sorted(set(codes.tolist())) if fragment in strings[code]], np.int64)

@@ -192,18 +192,23 @@ BLOCKING_COPY = re.compile(r"[mM]emcpy")
 GRAPH_LAUNCH = "GraphLaunch"
 """Part of the name of a call that replays a captured graph."""
 
-COMMUNICATION_KERNELS = re.compile(
-    r"""^(?!triton_)(?:.*?)(?:       # compiled fusions carry the names of the operators around them
-    nccl | rccl | hccl | oneccl | msccl | uccl | hcom_ | (?<![a-z])ccl(_|::)
-    | nvshmem | rocshmem | roc_shmem | ishmem | symm_mem
-    | deep_?ep(?![a-z]) | hybrid_ep | (?<![a-z])mori(_|::) | (?<![a-z0-9])a2a(?![a-z0-9])
-    | (?<!warp)(?<!warp_)(?<!wave)(?<!wave_)(?<!block)(?<!block_)(?<!sm)all_?reduce
-    | (?<!sm)all_?gather | reduce_?scatter | all_?to_?all
-    | multimem | cross_device_ | lamport | userbuffers | quick_?reduce
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+COMMUNICATION_WORDS = (
+    *("nccl", "rccl", "hccl", "oneccl", "msccl", "uccl", "ccl::", "ccl_", "hcom_"),
+    *("nvshmem", "rocshmem", "roc_shmem", "ishmem", "symm_mem", "mori::", "deep_ep", "deepep", "hybrid_ep"),
+    *("all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "reducescatter"),
+    *("all_to_all", "alltoall", "moe_a2a", "moea2a", "a2a_dispatch", "a2a_combine"),
+    *("multimem", "cross_device_", "lamport", "userbuffers", "quick_reduce", "quickreduce"),
 )
-"""Kernels that move data between devices, by name."""
+"""A kernel whose name holds one of these, in any case, moves data between devices ..."""
+
+LOCAL_WORDS = (
+    *("warpallreduce", "warp_all_reduce", "waveallreduce", "wave_all_reduce", "blockallreduce", "block_all_reduce"),
+    *("smallreduce", "small_reduce", "smallgather", "small_gather"),
+)
+"""... but these are parts of names that mean nothing of the kind, ..."""
+
+FUSED_PREFIX = "triton_"
+"""... and a compiled fusion only carries the names of the operators it was made from."""
 
 PEER_COPY = re.compile(r"PtoP|P2P|peer", re.IGNORECASE)
 """Copies between devices, by name or direction."""
