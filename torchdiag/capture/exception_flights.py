@@ -48,8 +48,9 @@ _context_of: Final[Callable[[BaseException], BaseException | None]] = vars(BaseE
 class Flight:
     """An exception on its way.
 
-    `state` is RAISED, HANDLED, UNWOUND or ESCAPED; `end_*` say where it was last seen to end. `end_code` is None where it left the outermost frame of its thread. `left_frame` and `caller_frame` are identities
-    of frames, `left_code` what the former ran; they are set only in state UNWOUND.
+    `state` is RAISED, HANDLED, UNWOUND or ESCAPED; `end_*` say where it was last seen to end, and `end_code` is None
+    where it left the outermost frame of its thread. `left_frame` and `caller_frame` are identities of frames,
+    `left_code` what the former ran; they are set only in state UNWOUND.
     """
 
     __slots__ = (

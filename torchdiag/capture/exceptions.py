@@ -166,7 +166,8 @@ def recorder_cost() -> RecorderCost:
     """Measure once in this process what recording costs, with the mechanism of this Python version.
 
     The best of five runs with the recorder on minus the best of five with it off, per exception and per call, in
-    processor time of the thread so that a busy machine does not count. Takes a few milliseconds. Raises `TorchdiagError` as `ExceptionRecorder.start` does.
+    processor time of the thread so that a busy machine does not count. Takes a few milliseconds. Raises
+    `TorchdiagError` as `ExceptionRecorder.start` does.
     """
     with_it = _measure(on=True)
     without = _measure(on=False)
