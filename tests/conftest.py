@@ -4,6 +4,6 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("usual", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("usual"), max_examples=3000)
 settings.load_profile(os.environ.get("TORCHDIAG_HYPOTHESIS", "usual"))

@@ -6,6 +6,7 @@ from typing import Any
 from reference.reader import Number, parse
 
 Event = dict[str, Any]
+ENDS = {"H": "Pinned", "D": "Device", "P": "Device"}
 LAYOUTS = ("compact", "pretty", "kineto")
 
 
@@ -31,7 +32,9 @@ def copy(
     start: int, length: int, correlation: int = 0, *, kind: str = "HtoD", device: int = 0, stream: int = 7
 ) -> Event:
     args = {"device": device, "stream": stream, "correlation": correlation, "bytes": 4096}
-    return event("gpu_memcpy", f"Memcpy {kind} (Pinned -> Device)", start, length, (device, stream), args)
+    return event(
+        "gpu_memcpy", f"Memcpy {kind} ({ENDS[kind[0]]} -> {ENDS[kind[-1]]})", start, length, (device, stream), args
+    )
 
 
 def fill(start: int, length: int, correlation: int = 0, *, device: int = 0, stream: int = 7) -> Event:

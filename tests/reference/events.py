@@ -18,7 +18,7 @@ KIND_BY_CATEGORY = {
     **dict.fromkeys(
         ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "Runtime"), "runtime"
     ),
-    **dict.fromkeys(("kernel", "Kernel", "mtia_ccp_events"), "kernel"),
+    **dict.fromkeys(("kernel", "Kernel"), "kernel"),
     **dict.fromkeys(("gpu_memcpy", "Memcpy"), "memcpy"),
     **dict.fromkeys(("gpu_memset", "Memset"), "memset"),
     **{"python_function": "python", "user_annotation": "annotation", "overhead": "overhead"},
@@ -66,6 +66,8 @@ def kind_of(event: dict[str, Any]) -> str | None:
         return {"CPU functions": "operator", "CUDA functions": "kernel"}.get(str(event.get("pid")))
     if category == "Operator" and str(name).startswith(("ProfilerStep", "Optimizer.", "enumerate(")):
         return "annotation"
+    if category == "mtia_ccp_events":
+        return {"dma_request": "memcpy", "event_wait": None, "event_record": None}.get(str(name), "kernel")
     return KIND_BY_CATEGORY.get(category)
 
 
@@ -91,6 +93,7 @@ def work_of(kind: str, name: str, args: dict[str, Any]) -> str:
         return "communication" if communicates else "compute"
     if kind == "memset":
         return "memory"
+    text += " " + str(args.get("direction", "")).lower().replace("_", "")
     if re.search(r"ptop|p2p|peer", text):
         return "communication"
     if re.search(r"htod|dtoh|hosttodevice|devicetohost", text):
