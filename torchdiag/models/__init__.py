@@ -1,0 +1,1 @@
+"""Model definitions by domain: random weights, synthetic inputs, nothing downloaded."""
