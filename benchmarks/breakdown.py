@@ -12,7 +12,7 @@ Each arm must give its answer, or the table says how it failed. HTA 0.5.0 wants 
     python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0 'pandas>=2.2,<3'
 
 With `--scaling` torchdiag alone reads traces of 0.25 GB, 0.5 GB, 1 GB and so on up to `--max-size`. A machine that does
-other work at the same time measures that work too.
+other work at the same time measures that work too: then look at the CPU seconds.
 """
 
 import argparse
@@ -33,6 +33,8 @@ HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "traces" / "training_step.json.gz"
 SMALL_SIZE = "15MB"
 SCALING_START = 250_000_000
+READ_PACKED = {"torchdiag .gz", "gunzip"}
+"""The arms that read the trace compressed."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,20 @@ class Goal:
     measured: float
     unit: str
     at_least: bool
+    note: str = ""
 
     def line(self) -> str:
         """One row of the table of goals."""
         met = self.measured >= self.limit if self.at_least else self.measured <= self.limit
         sign = ">=" if self.at_least else "<="
         number = f"{self.measured:.1f}" if self.measured >= 10 else f"{self.measured:.2f}"
-        return row(self.text, f"{sign} {self.limit:g}{self.unit}", f"{number}{self.unit}", "met" if met else "MISSED")
+        return row(
+            self.text,
+            f"{sign} {self.limit:g}{self.unit}",
+            f"{number}{self.unit}",
+            "met" if met else "MISSED",
+            self.note,
+        )
 
 
 def main() -> None:
@@ -88,8 +97,9 @@ def compare(options: argparse.Namespace, source: Path, folder: Path) -> None:
     """Run the arms and print the two tables."""
     chosen = choose(options)
     size = size_of(options.size)
-    print(machine(options.hta_python))
-    subject = make(source, folder, size)
+    names = {arm.name for arm in chosen}
+    print(machine(options.hta_python if "HTA" in names else None))
+    subject = make(source, folder, size, packed=bool(names & READ_PACKED), small="torchdiag small" in names)
     print(f"{subject.plain.name}: {source.name} repeated, {subject.size / 1e9:.2f} GB, {subject.events:,} events\n")
     print(row("arm", "wall s", "CPU s", "peak MB", "result"))
     print(row("---", "---:", "---:", "---:", "---"))
@@ -104,7 +114,7 @@ def compare(options: argparse.Namespace, source: Path, folder: Path) -> None:
         print(
             row(arm.name, f"{cost.wall_s:.2f}", f"{cost.cpu_s:.2f}", f"{cost.peak_bytes / 1e6:.0f}", found), flush=True
         )
-    print(f"\n{row('goal', 'promised', 'measured', '')}\n{row('---', '---', '---', '---')}")
+    print(f"\n{row('goal', 'promised', 'measured', '', '')}\n{row('---', '---', '---', '---', '---')}")
     for goal in goals(costs, subject.size):
         print(goal.line())
 
@@ -126,17 +136,18 @@ def choose(options: argparse.Namespace) -> list[Arm]:
     return [arm for name, arm in every.items() if not options.only or name in options.only]
 
 
-def make(source: Path, folder: Path, size: int) -> Subject:
-    """Write the large trace, plain and packed, and the small one, each in a child so that this process stays small."""
+def make(source: Path, folder: Path, size: int, *, packed: bool = False, small: bool = False) -> Subject:
+    """Write the large trace, and what else is wanted, each in a child so that this process stays small."""
 
     def repeat(name: str, wanted: str, *more: str) -> int:
         command = [sys.executable, str(HERE / "repeat_trace.py"), str(source), name, wanted, *more]
         return int(run(command, folder=folder).output)
 
-    events = repeat("large.json", str(size), "--gz")
-    repeat("small.json", SMALL_SIZE)
-    large, small = folder / "large.json", folder / "small.json"
-    return Subject(large, folder / "large.json.gz", small, events, large.stat().st_size)
+    events = repeat("large.json", str(size), *(["--gz"] if packed else []))
+    if small:
+        repeat("small.json", SMALL_SIZE)
+    large = folder / "large.json"
+    return Subject(large, folder / "large.json.gz", folder / "small.json", events, large.stat().st_size)
 
 
 def measure(arm: Arm, subject: Subject, folder: Path) -> tuple[Cost, str]:
@@ -158,10 +169,13 @@ def goals(costs: dict[str, Cost], size: int) -> Iterator[Goal]:
         for peer, factor in (("json.load", 15), ("HTA", 50), ("TraceLens", 30)):
             if peer in costs:
                 ratio = costs[peer].wall_s / own.wall_s
-                yield Goal(f"faster than {peer}", factor, ratio, "x", at_least=True)
+                by_cpu = f"{costs[peer].cpu_s / own.cpu_s:.1f}x by CPU seconds"
+                yield Goal(f"faster than {peer}", factor, ratio, "x", at_least=True, note=by_cpu)
     if "torchdiag .gz" in costs and "gunzip" in costs:
-        ratio = costs["torchdiag .gz"].wall_s / costs["gunzip"].wall_s
-        yield Goal(".gz, against gunzip alone", 1, ratio, "x", at_least=False)
+        packed, alone = costs["torchdiag .gz"], costs["gunzip"]
+        ratio = packed.wall_s / alone.wall_s
+        by_cpu = f"{packed.cpu_s / alone.cpu_s:.1f}x by CPU seconds"
+        yield Goal(".gz, time of gunzip alone", 1, ratio, "x", at_least=False, note=by_cpu)
 
 
 # Scaling --------------------------------------------------------------------------------------------------------------
