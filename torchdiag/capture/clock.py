@@ -16,7 +16,8 @@ now_ns = perf_counter_ns
 
 _TRIES: Final = 32
 _STEP_NS: Final = 1_000_000
-_EXACT_IN_A_DOUBLE: Final = 2**53
+# Below 2**43 us neighbouring doubles are less than 1 ns apart.
+_EXACT_IN_A_DOUBLE: Final = 2**43 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class ClockMap:
 def microseconds(ns: int) -> float | str:
     """`ns` as the microseconds of a Chrome trace, exact to the nanosecond.
 
-    A number as long as a double tells neighbouring nanoseconds apart (about 104 days), decimal text beyond, which
+    A number as long as a double tells neighbouring nanoseconds apart (about 101 days), decimal text beyond, which
     Perfetto and this project's reader take as well.
     """
     sign = "-" if ns < 0 else ""

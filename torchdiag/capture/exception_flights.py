@@ -148,7 +148,7 @@ class Ledger:
             identity = id(exc)
             flight = flights.get(identity)
             if flight is not None:
-                if flight.kind is kind and _goes_on(flight, exc, traceback, frame):
+                if flight.kind is kind and _goes_on(flights, flight, exc, traceback, frame):
                     flight.state = RAISED
                     return
                 del flights[identity]
@@ -299,11 +299,14 @@ class Ledger:
 
     def _fold_finished_threads(self) -> None:
         """Add up what finished threads left, so that a program that makes a thread a batch does not pile them up."""
-        alive = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+        # An identity is reused: only the latest thread that had it can be alive, and that is not the one now beginning.
+        latest = {thread.ident: thread for thread in self.threads}
+        alive = {id(thread) for ident, thread in latest.items() if ident in frames and ident != get_ident()}
         kept: list[ThreadFlights] = []
         folded: ThreadFlights | None = None
         for thread in self.threads:
-            if thread.ident in alive:
+            if id(thread) in alive:
                 kept.append(thread)
                 continue
             while thread.open:
@@ -332,17 +335,27 @@ def merge(into: dict[Key, list[int]], key: Key, sums: list[int]) -> None:
         known[:4] = known[0] + sums[0], known[1] + sums[1], min(known[2], sums[2]), max(known[3], sums[3])
 
 
-def _goes_on(flight: Flight, exc: BaseException, traceback: TracebackType | None, frame: FrameType) -> bool:
+def _goes_on(
+    flights: dict[int, Flight],
+    flight: Flight,
+    exc: BaseException,
+    traceback: TracebackType | None,
+    frame: FrameType,
+) -> bool:
     """Whether `exc`, seen in `frame`, is still on the way that `flight` follows, and not raised anew."""
+    passed = None if traceback is None else traceback.tb_next
     if flight.state == HANDLED:
         active = sys.exception()
         if active is None:
             return False
-        # `raise error` inside a handler of another error turns the chain round: the handled one is then the context.
-        return id(exc) in _being_handled() or _context_of(exc) is active
+        if id(exc) in _being_handled():
+            return True
+        # `raise error` inside a handler of a later error turns their chain round: the later one is now the context.
+        later = flights.get(id(active))
+        is_turned = passed is not None and _context_of(exc) is active
+        return is_turned and later is not None and later.start_ns > flight.start_ns
     if flight.state == UNWOUND and flight.caller_frame != id(frame):
         return False
-    passed = None if traceback is None else traceback.tb_next
     if flight.state == RAISED:
         return passed is not None
     while passed is not None and id(passed.tb_frame) != flight.left_frame:
@@ -361,7 +374,7 @@ def _rest_of_group(
     """Whether `exc` is what an `except*` below `frame` left of a group that is followed; if so it is followed on."""
     for identity, flight in list(flights.items()):
         is_group = flight.state == UNWOUND and _is_group(flight.kind)
-        if is_group and _goes_on(flight, exc, traceback, frame):
+        if is_group and _goes_on(flights, flight, exc, traceback, frame):
             flights[id(exc)] = flights.pop(identity)
             flight.kind, flight.state = type(exc), RAISED
             return True

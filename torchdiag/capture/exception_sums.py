@@ -5,7 +5,7 @@ from types import CodeType
 from typing import Final, cast
 
 from torchdiag.capture.clock import ClockMap
-from torchdiag.capture.exception_flights import ESCAPED, HANDLED, UNWOUND, Ledger, SumKey, merge
+from torchdiag.capture.exception_flights import ESCAPED, RAISED, UNWOUND, Ledger, SumKey, merge
 from torchdiag.capture.exception_records import (
     ExceptionSite,
     ExceptionSlice,
@@ -87,9 +87,9 @@ class _Places:
         codes = self._ledger.codes
         raised_at = _site(codes[raise_code], line_at(codes[raise_code], raise_offset))
         end = codes.get(end_code)
-        if state == ESCAPED or (state == UNWOUND and end is None) or (state == HANDLED and end is _THREAD_END):
+        if state == ESCAPED or (state == UNWOUND and end is None) or (state != RAISED and end is _THREAD_END):
             return _type_name(kind), raised_at, None, Outcome.UNHANDLED
-        if end is None or state not in (HANDLED, UNWOUND):
+        if end is None or state == RAISED:
             return _type_name(kind), raised_at, None, Outcome.IN_FLIGHT
         if state == UNWOUND:
             return _type_name(kind), raised_at, _site(end, line_at(end, end_offset)), Outcome.LEFT_TO_C

@@ -4,8 +4,8 @@ What the user sees does not change. `warnings.warn` and `warnings.warn_explicit`
 and pass on (one more frame in the traceback of a warning that the filters turn into an error); warnings issued by C and
 C++ code (`PyErr_WarnEx`, torch's TORCH_WARN) go around them and are counted where they are shown.
 
-What it cannot see: warnings of C and C++ code that the filters silence, and those of code that did `from warnings import
-warn` before the recording, unless they are shown.
+What it cannot see: warnings of C and C++ code that the filters silence, and those of code that did `from warnings
+import warn` before the recording, unless they are shown.
 """
 
 import sys
