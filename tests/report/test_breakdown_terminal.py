@@ -16,6 +16,7 @@ from torchdiag.report.breakdown_terminal import print_breakdown
 from torchdiag.report.breakdown_words import answer
 from torchdiag.report.terminal import canvas
 from torchdiag.timeline.result import Breakdown, Cause
+from torchdiag.trace.quality import Quality
 
 MS = 1_000_000
 ALL = {
@@ -101,7 +102,7 @@ def test_an_unusual_step_is_marked_with_its_note():
     narrow = page(breakdowns.training(), 80).splitlines()
     row = next(number for number, line in enumerate(narrow) if line.startswith("* ProfilerStep#2"))
     assert narrow[row + 1].strip() == "first: 4 more copies than the others"
-    assert any(line.startswith("  ProfilerStep#3  200 ms    42.0 %    3,188") for line in narrow)
+    assert any(line.startswith("  ProfilerStep#3  200 ms  42.0 %    3,188") for line in narrow)
 
 
 def test_a_long_step_table_is_cut_in_the_middle_and_keeps_the_unusual():
@@ -230,17 +231,31 @@ def test_the_table_has_a_row_each_and_fits(width):
         ("runs/b/several.json", breakdowns.several_devices()),
         ("runs/b/cpu.json", breakdowns.host_only()),
         ("runs/b/lost.json", breakdowns.host_only(breakdowns.NOT_RECORDED)),
-        ("runs/b/broken.json", "cannot read it: it is empty\x1b[31m"),
+        ("runs/b/broken.json", "cannot read runs/b/broken.json: it is empty\x1b[31m"),
     ]
-    lines = table(rows, width).splitlines()
+    text = table(rows, width)
+    lines = text.splitlines()
     assert all(cell_len(line) <= width for line in lines)
     assert lines[0] == "in runs"
-    assert lines[1].split() == ["file", "device", "window", "active", "transfer", "python", "idle", "top", "cause"]
-    assert re.search(r"GPU 0 +600 ms +41 % +1 % +38 % +20 % +Python", lines[2])
-    assert re.search(r"several\.json +GPU 0 .* 50 % +0 % +50 % +0 % +Python", lines[3])
-    assert re.search(r"^ +GPU 1 .* 67 % +17 % +0 % +16 % +sync", lines[4])
-    assert "no GPU work" in lines[5]
-    assert "not recorded" in lines[6]
-    assert "failed: cannot read it" in lines[7]
-    if width == 200:
-        assert "dataset.py:88 __getitem__" in lines[2]
+    names = ["device", "window", "active", "transfer", "python", "idle", "top", "cause"]
+    assert lines[1].split() == (["file"] if width == 200 else []) + names
+    assert re.search(r"worker0\.pt\.trace\.json\.gz\s+GPU 0 +600 ms +41 % +1 % +38 % +20 % +Python", text)
+    assert re.search(r"several\.json\s+GPU 0 .* 50 % +0 % +50 % +0 % +Python", text)
+    assert re.search(r"\n +GPU 1 .* 67 % +17 % +0 % +16 % +sync", text)
+    assert re.search(r"cpu\.json\s+no GPU work", text)
+    assert re.search(r"lost\.json\s+GPU work was not recorded", text)
+    assert re.search(r"broken\.json\s+failed: it is empty\\x1b\[31m", text)
+    assert "dataset.py:88 __getitem__" in text or width == 80
+
+
+def test_causes_that_round_to_nothing_share_a_line():
+    found = breakdowns.device(busy=(10**9, 0, 0, 0), launch=(10**8, 9, ()), sync=(7, 1, ()), runtime=(5, 2, ()))
+    lines = page(Breakdown(breakdowns.summary(), (), "none", (found,), None)).splitlines()
+    assert any(re.search(r"^  others: sync, runtime +<0\.1 % +12 ns +3$", line) for line in lines)
+
+
+def test_notes_are_sentences_with_their_count():
+    quality = (Quality("bad-utf8", "bytes that are no UTF-8 were replaced", 57), Quality("x", "2 events were lost", 2))
+    text = page(breakdowns.training(quality=quality))
+    assert "- Bytes that are no UTF-8 were replaced (57 times).\n" in text
+    assert "- 2 events were lost.\n" in text

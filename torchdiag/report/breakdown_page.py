@@ -22,6 +22,7 @@ from torchdiag.timeline.result import (
     IdleCause,
     TraceSummary,
 )
+from torchdiag.trace.quality import Quality
 
 Tone = Literal["active", "transfer", "python", "idle", "loader"]
 
@@ -103,10 +104,18 @@ def _facts(trace: TraceSummary) -> tuple[str, ...]:
 
 
 def _notes(breakdown: Breakdown) -> list[str]:
-    notes = [plain(note.message) for note in breakdown.trace.quality]
+    # The page of a host trace says so in its first line.
+    notes = [_sentence(note) for note in breakdown.trace.quality if note.code != words.HOST_ONLY]
     if breakdown.steps_source == "none" and breakdown.devices:
         notes.append("No step marks and no period in the kernels: steps are not told apart.")
     return notes
+
+
+def _sentence(note: Quality) -> str:
+    text = plain(note.message).rstrip(".")
+    if note.count > 1 and not any(character.isdigit() for character in text):
+        text += f" ({count(note.count)} times)"
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _device_account(breakdown: Breakdown, device: DeviceBreakdown) -> Account:
@@ -148,9 +157,11 @@ def _cause_lines(causes: Sequence[IdleCause], python_tenths: int, idle_tenths: i
         zip((cause.cause for cause in others), apportion([cause.idle_ns for cause in others], idle_tenths), strict=True)
     )
     tenths[Cause.PYTHON] = python_tenths
+    costly = sorted((cause for cause in causes if cause.idle_ns), key=lambda cause: -cause.idle_ns)
+    tiny = [cause for cause in costly if not tenths[cause.cause]]
     lines: list[Line] = []
-    for cause in sorted(causes, key=lambda cause: -cause.idle_ns):
-        if not cause.idle_ns:
+    for cause in costly:
+        if len(tiny) > 1 and cause in tiny:
             continue
         label, meaning = words.CAUSES[cause.cause]
         tone: Tone = "python" if cause.cause is Cause.PYTHON else "idle"
@@ -160,6 +171,10 @@ def _cause_lines(causes: Sequence[IdleCause], python_tenths: int, idle_tenths: i
             lines.extend(_place_lines(cause, share, tone))
         elif share and cause.places:
             lines.append(_place_lines(cause, share, tone)[0])
+    if len(tiny) > 1:
+        names = ", ".join(words.CAUSES[cause.cause][0] for cause in tiny)
+        spent, times = sum(cause.idle_ns for cause in tiny), sum(cause.count for cause in tiny)
+        lines.append(Line(1, f"others: {names}", "", "idle", 0, spent, times))
     return lines
 
 

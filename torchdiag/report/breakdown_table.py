@@ -21,62 +21,69 @@ _LEAST_PLACE_WIDTH = 20
 
 
 class BreakdownTable:
-    """A table of as many rows as `paths` have devices; its columns fit the canvas before the first row is known."""
+    """A table of as many rows as `paths` have devices; its columns fit the canvas before the first row is known.
+
+    Where the names are too long to stand in a column of their own, each stands on a line of its own above its row.
+    """
 
     def __init__(self, paths: Sequence[str], canvas: Canvas) -> None:
         self._canvas = canvas
         self._folder = _common_folder(paths)
-        share_widths = [max(len(name), 5) for name in _SHARES]
-        figures = [_DEVICE_WIDTH, _TIME_WIDTH, *share_widths]
-        room = canvas.width - sum(figures) - len(_GAP) * (len(figures) + 1) - _LEAST_CAUSE_WIDTH
+        self._figure_widths = [_DEVICE_WIDTH, _TIME_WIDTH, *(max(len(name), 5) for name in _SHARES)]
         longest = max(cell_len(canvas.spell(self._name(path))) for path in paths)
-        self._file_width = max(min(longest, room if canvas.width < 110 else canvas.width * 2 // 5), 12)
-        self._figure_widths = figures
-        self._cause_width = max(
-            canvas.width - self._file_width - sum(figures) - len(_GAP) * (len(figures) + 1), _LEAST_CAUSE_WIDTH
-        )
+        room = canvas.width - sum(self._figure_widths) - len(_GAP) * (len(self._figure_widths) + 1)
+        self._stacked = longest + _LEAST_CAUSE_WIDTH > room
+        self._file_width = len(_GAP) if self._stacked else max(longest, len("file"))
+        self._cause_width = max(room - self._file_width, _LEAST_CAUSE_WIDTH)
 
     def header(self) -> None:
         """Print the folder the files share and the column names."""
+        canvas = self._canvas
         if self._folder:
-            self._canvas.line(
-                self._canvas.text(self._canvas.fit(f"in {plain(self._folder)}", self._canvas.width), "dim")
-            )
+            canvas.line(canvas.text(canvas.fit(f"in {plain(self._folder)}", canvas.width), "dim"))
         names = ["device", "window", *_SHARES]
         figures = [pad(name, width, right=True) for name, width in zip(names, self._figure_widths, strict=True)]
-        self._canvas.line(Text(_GAP.join([pad("file", self._file_width), *figures, "top cause"]), "bold"))
+        file = pad("" if self._stacked else "file", self._file_width)
+        canvas.line(Text(_GAP.join([file, *figures, "top cause"]), "bold"))
 
     def row(self, path: str, breakdown: Breakdown) -> None:
         """Print one line a device, the file named in the first."""
-        name = self._name(path)
+        file = self._start(path)
         if not breakdown.devices:
             unrecorded = any(note.code == NOT_RECORDED for note in breakdown.trace.quality)
-            self._message(name, "GPU work was not recorded" if unrecorded else "no GPU work in this trace", "dim")
+            self._message(file, "GPU work was not recorded" if unrecorded else "no GPU work in this trace", "dim")
         for device in breakdown.devices:
-            self._canvas.line(*self._device(name, device))
-            name = ""
+            self._canvas.line(Text(file), *self._device(device))
+            file = " " * self._file_width
 
     def error(self, path: str, message: str) -> None:
         """Print the line of a file that gave no breakdown."""
-        self._message(self._name(path), f"failed: {plain(message)}", "red")
+        # The row names the file already.
+        reason = message.partition(f"{path}: ")[2] or message.replace(path, "it")
+        self._message(self._start(path), f"failed: {plain(reason)}", "red")
 
-    def _message(self, name: str, message: str, style: str) -> None:
-        lines = self._canvas.width - self._file_width - len(_GAP)
-        file = pad(self._canvas.fit(name, self._file_width), self._file_width)
-        wrapped = Text(self._canvas.spell(message)).wrap(self._canvas.console, max(lines, 20))
-        for number, piece in enumerate(wrapped):
-            piece.rstrip()
-            start = file if number == 0 else " " * self._file_width
-            self._canvas.line(Text(start + _GAP), Text(piece.plain, style))
+    def _start(self, path: str) -> str:
+        """The name as it starts a row, printed above the row where names are long."""
+        name = self._canvas.fit(self._name(path), self._canvas.width if self._stacked else self._file_width)
+        if not self._stacked:
+            return pad(name, self._file_width)
+        self._canvas.line(Text(name))
+        return " " * self._file_width
 
-    def _device(self, name: str, device: DeviceBreakdown) -> Iterator[Text]:
+    def _message(self, file: str, message: str, style: str) -> None:
+        room = max(self._canvas.width - self._file_width - len(_GAP), _LEAST_CAUSE_WIDTH)
+        for wrapped in Text(self._canvas.spell(message)).wrap(self._canvas.console, room):
+            wrapped.rstrip()
+            self._canvas.line(Text(file + _GAP), Text(wrapped.plain, style))
+            file = " " * self._file_width
+
+    def _device(self, device: DeviceBreakdown) -> Iterator[Text]:
         canvas = self._canvas
         headline = device.headline
         amounts = (headline.active, headline.transfer, headline.python_overhead, headline.idle)
         cells = [device_name(device), canvas.spell(duration(device.window.length_ns))]
         shares = [_whole_percent(share, amount) for share, amount in zip(apportion(amounts, 100), amounts, strict=True)]
         styles = ["", "", *(STYLES[name] for name in _SHARES)]
-        yield Text(pad(canvas.fit(name, self._file_width), self._file_width))
         for cell, width, style in zip([*cells, *shares], self._figure_widths, styles, strict=True):
             yield Text(_GAP + pad(cell, width, right=True), style)
         yield Text(_GAP + canvas.fit(self._top_cause(device), self._cause_width))

@@ -9,6 +9,9 @@ from torchdiag.timeline.result import Breakdown, Cause, DeviceBreakdown, HostBre
 NOT_RECORDED = "gpu-not-recorded"
 """Quality code of a trace with launch calls and no device activity."""
 
+HOST_ONLY = "host-only"
+"""Quality code of a trace with neither."""
+
 STATES = {
     "compute": "kernels that compute",
     "communication": "collectives, peer copies",

@@ -1,14 +1,29 @@
 """Numbers as a person reads them: times, sizes, counts, and shares that add up."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-_TIME_UNITS = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
-_SIZE_UNITS = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"), (1_000_000_000_000, "TB"))
+_SECOND = 1_000_000_000
+_TIME_UNITS = (
+    (1, "ns", 1_000),
+    (1_000, "µs", 1_000_000),
+    (1_000_000, "ms", _SECOND),
+    (_SECOND, "s", 1_000 * _SECOND),
+    (60 * _SECOND, "min", 100 * 60 * _SECOND),
+    (3_600 * _SECOND, "h", 100 * 3_600 * _SECOND),
+    (86_400 * _SECOND, "d", None),
+)
+_SIZE_UNITS = (
+    (1, "B", 10**3),
+    (10**3, "kB", 10**6),
+    (10**6, "MB", 10**9),
+    (10**9, "GB", 10**12),
+    (10**12, "TB", None),
+)
+"""Each unit: what it is worth, its name, and where the next takes over."""
 
 
 def duration(nanoseconds: int) -> str:
-    """Three significant digits and a unit: `612 ms`, `4.20 µs`, `0 ns`. Past a thousand seconds whole seconds."""
+    """Three significant digits and a unit: `612 ms`, `4.20 µs`, `0 ns`; minutes, hours and days past 1000 s."""
     return _scaled(nanoseconds, _TIME_UNITS)
 
 
@@ -22,16 +37,15 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def _scaled(number: int, units: Sequence[tuple[int, str]]) -> str:
+def _scaled(number: int, units: Sequence[tuple[int, str, int | None]]) -> str:
     if number < 0:
         return f"-{_scaled(-number, units)}"
-    # 999.6 of one unit rounds to 1000, which is 1.00 of the next.
-    for (scale, unit), (next_scale, _) in pairwise(units):
+    for scale, unit, next_from in units:
         digits = _three_digits(number, scale)
-        if float(digits) < next_scale / scale:
+        # 999.6 of one unit rounds to 1000, which is 1.00 of the next.
+        if next_from is None or float(digits) * scale < next_from:
             return f"{number if scale == 1 else digits} {unit}"
-    scale, unit = units[-1]
-    return f"{_three_digits(number, scale)} {unit}"
+    raise AssertionError("the last unit has no end")
 
 
 def _three_digits(number: int, scale: int) -> str:

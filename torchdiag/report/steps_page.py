@@ -9,7 +9,7 @@ from torchdiag.report.figures import count, counted, duration, size
 from torchdiag.report.plain_text import plain
 from torchdiag.timeline.result import Breakdown, Step
 
-_HEADER = ("step", "time", "GPU busy", "kernels", "launches", "syncs", "copies", "copied")
+_HEADER = ("step", "time", "busy", "kernels", "launches", "syncs", "copies", "copied")
 _HOST_HEADER = ("step", "time", "launches", "syncs")
 
 _MOST_ROWS = 14
@@ -89,7 +89,7 @@ def _row(step: Step, header: Sequence[str]) -> StepRow:
     cells = {
         "step": plain(step.name),
         "time": duration(step.end_ns - step.start_ns),
-        "GPU busy": "" if step.gpu_busy is None else f"{100 * step.gpu_busy:.1f} %",
+        "busy": "" if step.gpu_busy is None else f"{100 * step.gpu_busy:.1f} %",
         "kernels": count(step.kernels),
         "launches": count(step.launches),
         "syncs": count(step.syncs),
