@@ -6,8 +6,9 @@ makes a trace of about 1 GB by repeating a small one (`repeat_trace.py`), reads 
 `.gz`, with nothing but Python's gunzip, with the standard library's `json.load`, with HTA and, where a checkout is
 given, with TraceLens, each in a process of its own, and prints one table and the goals beside what was measured. HTA
 and TraceLens do their loading and their temporal breakdown; torchdiag does its whole command, causes and places
-included.
-Each arm must give its answer, or the table says how it failed. HTA 0.5.0 wants a virtual environment of its own:
+included. Each arm must give its answer, or the table says how it failed.
+
+HTA 0.5.0 wants a virtual environment of its own:
 
     python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0 'pandas>=2.2,<3'
 
