@@ -80,7 +80,8 @@ class CppThrow:
     `time_ns` and `caught_ns` (None if no catch was seen by the same `drain`) are of CLOCK_MONOTONIC, which on Linux is
     `clock.now_ns`; `thread_id` is the operating system's. `type` is the C++ name. `library` is the path of the library
     with the throw at `library_offset` bytes from its load address (what `addr2line` takes), `symbol` the C++ name of
-    the nearest exported function before it; both are empty where unknown.
+    the exported function that it is in; both are empty where unknown (compilers often put the throwing part of a
+    function apart from it, without a name).
     """
 
     time_ns: int
