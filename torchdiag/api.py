@@ -1,4 +1,7 @@
-"""What Python code calls: read a trace, break its time down, show the result."""
+"""What Python code calls: read a trace, break its time down, show the result.
+
+Each form of a result imports what it needs when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torchdiag.errors import TorchdiagError
-from torchdiag.report.breakdown_html import to_html
-from torchdiag.report.breakdown_json import to_dict
 from torchdiag.timeline import analysis, result
 from torchdiag.trace import load as reading
 from torchdiag.trace.columns import Trace
@@ -26,6 +27,8 @@ class Breakdown(result.Breakdown):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `torchdiag breakdown --json` prints, as plain Python values."""
+        from torchdiag.report.breakdown_json import to_dict  # noqa: PLC0415
+
         return to_dict(self)
 
     def to_frame(self) -> pd.DataFrame:
@@ -35,6 +38,8 @@ class Breakdown(result.Breakdown):
         return to_frame(self)
 
     def _repr_html_(self) -> str:
+        from torchdiag.report.breakdown_html import to_html  # noqa: PLC0415
+
         return to_html(self)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from torchdiag.cli.breakdown_options import Options
     from torchdiag.cli.breakdown_several import Form
-    from torchdiag.cli.many_traces import Options
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
 
     One trace gives a page, several give a table. Ends with 2 when a trace could not be read.
     """
-    from torchdiag.cli.many_traces import Options  # noqa: PLC0415
+    from torchdiag.cli.breakdown_options import Options  # noqa: PLC0415
     from torchdiag.cli.trace_files import trace_files  # noqa: PLC0415
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
 

@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from torchdiag.cli.many_traces import Options, outcomes
+from torchdiag.cli.breakdown_options import Options
+from torchdiag.cli.many_traces import outcomes
 from torchdiag.report import breakdown_csv, breakdown_json, breakdown_rows
 from torchdiag.report.breakdown_table import BreakdownTable
 from torchdiag.report.figures import counted

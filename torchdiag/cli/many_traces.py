@@ -9,21 +9,12 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
+from torchdiag.cli.breakdown_options import Options
 from torchdiag.errors import TorchdiagError
 from torchdiag.timeline.result import Breakdown
 
 _PATIENCE_S = 1.0
 _DIED = "the process that read it was killed; it may have run out of memory"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to break down, as `torchdiag.breakdown` takes it."""
-
-    steps: str | None
-    window: str | None
-    device: int | None
-    top: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _notes(breakdown: Breakdown) -> list[str]:
 
 def _sentence(note: Quality) -> str:
     text = plain(note.message).rstrip(".")
-    if note.count > 1 and not any(character.isdigit() for character in text):
+    if note.count > 1 and count(note.count) not in text:
         text += f" ({count(note.count)} times)"
     return f"{text[:1].upper()}{text[1:]}."
 
