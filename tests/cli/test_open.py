@@ -65,8 +65,12 @@ class Serving:
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Serving:
-    return Serving().start(tmp_path / "content")
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    serving = Serving().start(tmp_path / "content")
+    yield serving
+    if not serving.ended(0):
+        serving.ask("GET", QUOTED)
+        assert serving.ended(10)
 
 
 def test_the_file_is_given_to_perfetto_and_the_server_ends(serving: Serving) -> None:

@@ -29,7 +29,10 @@ def _print_version(wanted: bool) -> None:
         return
     from importlib import metadata  # noqa: PLC0415 - a fifth of the time `--help` takes
 
-    print(f"torchdiag {metadata.version('torchdiag')}")
+    try:
+        print(f"torchdiag {metadata.version('torchdiag')}")
+    except metadata.PackageNotFoundError:
+        print("torchdiag (a checkout that is not installed)")
     raise typer.Exit
 
 
