@@ -139,6 +139,7 @@ def test_what_holds_nothing_leaves_nothing(tmp_path: Path, content: str) -> None
     done = repair(tmp_path / "empty.json", "-o", tmp_path / "whole.json")
     assert done.returncode == 2
     assert done.stderr.startswith("torchdiag: ")
+    assert str(tmp_path / "empty.json") in done.stderr
     assert "Traceback" not in done.stderr
     assert leftovers(tmp_path) == {"empty.json"}
 

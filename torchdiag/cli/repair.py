@@ -24,18 +24,18 @@ def run(
     """
     import sys  # noqa: PLC0415
 
+    from torchdiag.cli.mending import mend  # noqa: PLC0415
     from torchdiag.cli.new_file import STANDARD_OUTPUT, refuse_same_file, writing  # noqa: PLC0415
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
-    from torchdiag.report import progress, repair_words  # noqa: PLC0415
-    from torchdiag.trace import repair, source  # noqa: PLC0415
+    from torchdiag.report import repair_words  # noqa: PLC0415
     from torchdiag.trace.quality import QualityLog  # noqa: PLC0415
 
     if json and output == STANDARD_OUTPUT:
         raise TorchdiagError("--json and -o - would both write to standard output; name a file for the trace")
     refuse_same_file(trace, output)
     quality = QualityLog()
-    with writing(output, force=force) as sink, progress.reading(trace) as tell:
-        report = repair.repair(source.chunks(trace, quality=quality, progress=tell), sink, quality=quality)
+    with writing(output, force=force) as sink:
+        report = mend(trace, sink, quality)
     for line in repair_words.lines(report, quality.notes):
         print(line, file=sys.stderr)
     if json:

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from torchdiag.cli.mending import mend
 from torchdiag.cli.new_file import gzip_writer
-from torchdiag.report import progress, repair_words
-from torchdiag.trace import repair, source
+from torchdiag.report import repair_words
+from torchdiag.trace import source
 from torchdiag.trace.quality import QualityLog
 
 _HARMLESS = {"string-number", "integer-overflow", "duplicate-key", "deep-nesting", "several-ranks"}
@@ -30,8 +31,8 @@ def viewable(trace: str) -> Generator[tuple[BinaryIO, str]]:
     with tempfile.TemporaryFile(prefix="torchdiag-") as copy:
         file = cast(BinaryIO, copy)
         quality = QualityLog()
-        with gzip_writer(file) as packer, progress.reading(trace) as tell:
-            report = repair.repair(source.chunks(trace, quality=quality, progress=tell), packer.write, quality=quality)
+        with gzip_writer(file) as packer:
+            report = mend(trace, packer.write, quality)
         if any(note.code not in _HARMLESS for note in quality.notes):
             print("the trace is damaged; a repaired copy is shown", file=sys.stderr)
             for line in repair_words.lines(report, quality.notes):
@@ -43,8 +44,7 @@ def viewable(trace: str) -> Generator[tuple[BinaryIO, str]]:
 def _is_sound(trace: str) -> bool:
     """Whether Perfetto can read the file as it is: plain or gzip, and nothing in it to mend."""
     quality = QualityLog()
-    with progress.reading(trace) as tell:
-        repair.repair(source.chunks(trace, quality=quality, progress=tell), lambda _: None, quality=quality)
+    mend(trace, lambda _: None, quality)
     return source.is_plain_or_gzip(trace) and all(note.code in _HARMLESS for note in quality.notes)
 
 
