@@ -26,6 +26,9 @@ from torchdiag.trace.quality import Quality
 
 Tone = Literal["active", "transfer", "python", "idle", "loader"]
 
+ELSEWHERE = "elsewhere"
+"""The places of a cause that are not listed."""
+
 _LONGEST_FACT = 30
 _SMALL_TENTHS = 10
 """Causes below one percent show a single place, those that round to nothing none."""
@@ -84,12 +87,13 @@ def compose(breakdown: Breakdown) -> Page:
     accounts = [_device_account(breakdown, device) for device in breakdown.devices]
     if not accounts and breakdown.host is not None:
         accounts.append(_host_account(breakdown, breakdown.host))
+    notes = _notes(breakdown)
     return Page(
         words.answer(breakdown),
-        _facts(breakdown.trace),
+        (*_facts(breakdown.trace), *([f"{counted(len(notes), 'note')} below"] if notes else [])),
         tuple(accounts),
         steps_page(breakdown),
-        tuple(_notes(breakdown)),
+        tuple(notes),
     )
 
 
@@ -188,7 +192,7 @@ def _place_lines(cause: IdleCause, cause_tenths: int, tone: Tone) -> list[Line]:
     ]
     if places and rest_tenths:
         rest_count = cause.count - sum(place.count for place in places)
-        lines.append(Line(2, "elsewhere", "", tone, rest_tenths, rest_ns, rest_count if rest_count > 0 else None))
+        lines.append(Line(2, ELSEWHERE, "", tone, rest_tenths, rest_ns, rest_count if rest_count > 0 else None))
     return lines
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from torchdiag.report.breakdown_page import Account, Line, Page, compose, numbers
+from torchdiag.report.breakdown_page import ELSEWHERE, Account, Line, Page, compose, numbers
 from torchdiag.report.figures import duration, percent
 from torchdiag.report.steps_page import StepsPage
 from torchdiag.report.terminal import STYLES, Canvas, bar, pad
@@ -118,9 +118,13 @@ def _lines(lines: Sequence[Line], canvas: Canvas, title: str) -> None:
     for line, label, share, time, count in zip(lines, labels, shares, times, counts, strict=True):
         figures = f"{_GAP}{share:>7}{_GAP}{pad(time, 8, right=True)}"
         figures += f"{_GAP}{count:>{count_width}}" if count_width else ""
-        style = ("bold", "", "dim")[line.depth] if line.nanoseconds else "dim"
-        name = pad(canvas.fit(label, label_width), label_width)
-        pieces = [Text(name, style), Text(figures, style)]
+        faint = not line.nanoseconds or line.label == ELSEWHERE
+        name = Text(pad(canvas.fit(label, label_width), label_width))
+        if line.depth < 2:
+            name.stylize("bold", 0, _NAME_WIDTH if line.meaning else None)
+        pieces = [name, Text(figures)]
+        if faint:
+            pieces = [Text(piece.plain, "dim") for piece in pieces]
         if graphic:
             pieces += [Text(_GAP), _mini_bar(line, canvas)]
         canvas.line(*pieces)

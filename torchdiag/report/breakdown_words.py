@@ -127,8 +127,9 @@ def _device_answer(breakdown: Breakdown, device: DeviceBreakdown) -> str:
     if unknown and (loss is None or unknown > loss.nanoseconds):
         sentences.append(f"{rough_percent(unknown, length)} {_UNKNOWN}")
     if loss:
-        only = "only " if loss.nanoseconds < _SMALL_LOSS * length else ""
-        sentences.append(f"the largest loss is {only}{rough_percent(loss.nanoseconds, length)} {_loss_words(loss)}")
+        share = rough_percent(loss.nanoseconds, length)
+        only = "only " if loss.nanoseconds < _SMALL_LOSS * length and share[0].isdigit() else ""
+        sentences.append(f"the largest loss is {only}{share} {_loss_words(loss)}")
     return "; ".join(sentences) + "."
 
 
@@ -168,7 +169,8 @@ def _where(cause: Cause, place: Place) -> str:
         return f"with {label}"
     if cause in {Cause.QUEUED, Cause.LAUNCH_LATENCY, Cause.UNATTRIBUTED}:
         return f"before {label}"
-    return f"at {label}" if place.file is not None and place.operator is None else f"in {label}"
+    is_line = place.file is not None and place.operator is None and " at " not in label
+    return f"at {label}" if is_line else f"in {label}"
 
 
 def _devices_answer(breakdown: Breakdown) -> str:

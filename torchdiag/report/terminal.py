@@ -15,7 +15,7 @@ from rich.text import Text
 from torchdiag.report.figures import apportion
 from torchdiag.report.plain_text import shorten
 
-STYLES = {"active": "green", "transfer": "cyan", "python": "yellow", "idle": "red", "loader": "magenta"}
+STYLES = {"active": "green", "transfer": "cyan", "python": "yellow", "idle": "bright_red", "loader": "magenta"}
 """Colour of each tone."""
 
 _BLOCKS = {"active": "█", "transfer": "▓", "python": "▒", "idle": "░", "loader": "▞"}
