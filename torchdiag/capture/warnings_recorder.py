@@ -130,7 +130,12 @@ class WarningsRecorder:
                 original(message, category, level, source, **more)
                 return
             site = Site(caller.f_code.co_filename, caller.f_lineno, caller.f_code.co_qualname)
-            self._counted(_category(message, category), site, original, (message, category, level, source), more)
+            outer = self._begin()
+            try:
+                # From here and no deeper, since the level counts frames.
+                original(message, category, level, source, **more)
+            finally:
+                self._end((_category(message, category), site), outer)
 
         return warn
 
@@ -141,7 +146,11 @@ class WarningsRecorder:
                 original(*arguments, **more)
                 return
             site = Site(filename, lineno, "")
-            self._counted(_category(message, category), site, original, arguments, more)
+            outer = self._begin()
+            try:
+                original(*arguments, **more)
+            finally:
+                self._end((_category(message, category), site), outer)
 
         return warn_explicit
 
@@ -157,15 +166,13 @@ class WarningsRecorder:
 
         return show
 
-    def _counted(
-        self, category: str, site: Site, original: Callable[..., None], arguments: tuple[Any, ...], more: dict[str, Any]
-    ) -> None:
+    def _begin(self) -> int | None:
         outer, self._issuing.shown = self._issuing.shown, 0
-        try:
-            original(*arguments, **more)
-        finally:
-            shown, self._issuing.shown = self._issuing.shown or 0, outer
-            self._count((category, site), shown)
+        return outer
+
+    def _end(self, place: _Place, outer: int | None) -> None:
+        shown, self._issuing.shown = self._issuing.shown or 0, outer
+        self._count(place, shown)
 
     def _count(self, place: _Place, shown: int) -> None:
         step = self._marks.index
@@ -213,7 +220,8 @@ def _level_from_here(stacklevel: int, skipped: tuple[str, ...], caller: FrameTyp
     if not skipped:
         return max(stacklevel, 1) + 1
     # With prefixes to skip the level is at least 2, and skipped frames are not counted; `caller` may be one of them.
-    return max(stacklevel, 2) + (not caller.f_code.co_filename.startswith(skipped))
+    # (CPython leaves the last character out when it compares, so a whole file name skips nothing.)
+    return max(stacklevel, 2) + (not caller.f_code.co_filename[:-1].startswith(skipped))
 
 
 def _category(message: object, category: object) -> str:
