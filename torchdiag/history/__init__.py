@@ -1,0 +1,1 @@
+"""What is kept of a run: its options, its numbers, its place on disk."""
