@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run(
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE...", help="Trace files, directories or quoted patterns; - for standard input."),
+        typer.Argument(metavar="TRACE", help="Trace files, directories or quoted patterns; - for standard input."),
     ],
     device: Annotated[int | None, typer.Option(help="Only this device.", metavar="ID")] = None,
     steps: Annotated[
