@@ -3,11 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline import stacks
+from torchdiag.timeline.stacks import Stacks
+from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Trace
 from torchdiag.trace.vocabulary import Kind
 
 Rows = NDArray[np.int64]
+
+NEVER_DIFFERENTIATED = frozenset({"aten::detach", "aten::detach_", "detach", "detach_"})
+"""Operators that carry the sequence number of the next node without ever making one."""
 
 FORWARD_FLOWS = frozenset({"fwdbwd", "forward_backward"})
 
@@ -30,6 +34,9 @@ def forward_of(trace: Trace, backward: Rows) -> Rows:
     found = _by_flow(trace, distinct)
     rest = np.flatnonzero(found < 0)
     found[rest] = _by_sequence(trace, distinct[rest])
+    known = np.flatnonzero(found >= 0)
+    wrong = classify.by_name(trace, found[known], NEVER_DIFFERENTIATED.__contains__) != 0
+    found[known[wrong]] = -1
     return found[which]
 
 
@@ -43,7 +50,7 @@ def _by_flow(trace: Trace, backward: Rows) -> Rows:
     starts = trace.phase[flows] == ord("s")
     if not len(backward) or not ends.any() or not starts.any():
         return found
-    node = stacks.outermost(trace, backward, trace.track[flows[ends]], trace.ts_ns[flows[ends]])
+    node = Stacks(trace, backward).outermost(trace.track[flows[ends]], trace.ts_ns[flows[ends]])
     inside = node >= 0
     node, node_id = node[inside], ids[ends][inside]
     start_order = np.argsort(ids[starts], kind="stable")
@@ -52,7 +59,7 @@ def _by_flow(trace: Trace, backward: Rows) -> Rows:
     paired = start_ids[place] == node_id
     node, begin = node[paired], start_rows[place[paired]]
     operators = np.flatnonzero(trace.kind == Kind.OPERATOR)
-    forward = stacks.innermost(trace, operators, trace.track[begin], trace.ts_ns[begin])
+    forward = Stacks(trace, operators).innermost(trace.track[begin], trace.ts_ns[begin])
     known = forward >= 0
     # Of several flows into one node the first in the file counts: assigning in reverse leaves it last.
     found[np.searchsorted(backward, node[known])[::-1]] = forward[known][::-1]

@@ -67,7 +67,9 @@ def launches_without_work(trace: Trace, activities: Activities, steps: tuple[Ste
     if not len(activities) or not len(launches):
         return None
     launches = launches[np.argsort(trace.ts_ns[launches], kind="stable")]
-    worked = np.concatenate(([0], np.cumsum(np.isin(launches, activities.launch))))
+    has_work = np.zeros(len(trace), np.bool_)
+    has_work[activities.launch[activities.launch >= 0]] = True
+    worked = np.concatenate(([0], np.cumsum(has_work[launches])))
     begins = trace.ts_ns[launches]
     whole = Step("the trace", int(begins[0]), int(begins[-1]) + 1, None, 0, 0, 0, 0, 0)
     low: list[tuple[float, str]] = []

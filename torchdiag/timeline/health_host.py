@@ -17,6 +17,9 @@ SAMPLE = 1 << 17
 FAR = 10
 """Events further from the middle nine tenths of a trace than this many times their extent are outliers."""
 
+FEWEST = 20
+"""Fewer events than this have no extent to speak of."""
+
 MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 
 
@@ -107,11 +110,12 @@ def duplicates(trace: Trace) -> Quality | None:
     A trace with very many events is searched by a sample first (of instants, so that pairs stay together); only if the
     sample holds a duplicate are all counted.
     """
-    rows = np.flatnonzero(trace.kind != Kind.OTHER)
-    every = len(rows) // SAMPLE + 1
-    if every > 1 and not _repeated(trace, rows[trace.ts_ns[rows] // 1000 % every == 0]):
+    timed = trace.kind != Kind.OTHER
+    bits = (len(trace) // SAMPLE).bit_length()
+    sampled = ((trace.ts_ns >> 10) & ((1 << bits) - 1)) == 0
+    if bits and not _repeated(trace, np.flatnonzero(timed & sampled)):
         return None
-    count = _repeated(trace, rows)
+    count = _repeated(trace, np.flatnonzero(timed))
     if not count:
         return None
     return Quality("duplicate-events", f"{count:,} events repeat another event exactly.", count)
@@ -119,13 +123,14 @@ def duplicates(trace: Trace) -> Quality | None:
 
 def clock_outliers(trace: Trace) -> Quality | None:
     """Complete events whose time lies far outside of the trace's."""
-    timed = np.flatnonzero(trace.kind != Kind.OTHER)
-    if len(timed) < 20:
+    timed = trace.kind != Kind.OTHER
+    every = len(timed) // SAMPLE + 1
+    sample = trace.ts_ns[::every][timed[::every]]
+    if len(sample) < FEWEST:
         return None
-    starts = trace.ts_ns[timed]
-    low, high = np.quantile(starts[:: len(starts) // SAMPLE + 1], [0.05, 0.95], method="nearest").tolist()
+    low, high = np.quantile(sample, [0.05, 0.95], method="nearest").tolist()
     reach = FAR * max(high - low, 1)
-    count = int(np.count_nonzero((starts < low - reach) | (starts > high + reach)))
+    count = int(np.count_nonzero(timed & ((trace.ts_ns < low - reach) | (trace.ts_ns > high + reach))))
     if not count:
         return None
     return Quality(

@@ -1,5 +1,7 @@
 """Where the driver thread's time went in a trace without device activity."""
 
+from itertools import chain
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,9 +104,8 @@ def _places(
         track=np.full(len(key), driver, np.int32),
         gap=np.arange(len(key)),
     )
-    found = [place for cause in places.places(trace, charges, _no_activities(), None) for place in cause.places]
-    found.sort(key=lambda place: (-place.idle_ns, place.label, place.file or ""))
-    return tuple(found[:top])
+    causes = places.places(trace, charges, _no_activities(), None)
+    return tuple(places.merged(chain.from_iterable(cause.places for cause in causes))[:top])
 
 
 def _no_activities() -> Activities:

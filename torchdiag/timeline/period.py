@@ -23,7 +23,7 @@ MATCH = 0.9
 REPETITIONS = 3
 """Fewest repetitions that make a period."""
 
-MOST_REPETITIONS = 2000
+MOST_REPETITIONS = 500
 """What repeats more often than this is a loop within something, no step."""
 
 COVERED = 0.6
@@ -55,7 +55,9 @@ def periods(trace: Trace, activities: Activities) -> list[tuple[int, int]]:
     starts = begin[cuts[:-1]]
     last = cuts[-1] - 1
     ends = np.append(starts[1:], max(int(end[last]), int(starts[-1]) + 1))
-    return [span for span in zip(starts.tolist(), ends.tolist(), strict=True) if span[0] < span[1]]
+    # What repeats within one graph launch has one time on the host, and is no step.
+    spans = [span for span in zip(starts.tolist(), ends.tolist(), strict=True) if span[0] < span[1]]
+    return spans if len(spans) >= max(REPETITIONS, 0.9 * len(starts)) else []
 
 
 def _kernels(trace: Trace, activities: Activities) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -1,72 +1,86 @@
 """Where idle time comes from: charged stretches gathered by the line or operator behind them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline import frames, stacks
+from torchdiag.timeline import frames
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
+from torchdiag.timeline.folding import folded
 from torchdiag.timeline.loader import loader_events
 from torchdiag.timeline.place_label import GARBAGE_COLLECTION, Facts, label, operator
 from torchdiag.timeline.result import Cause, IdleCause, Place
-from torchdiag.timeline.sites import Sites, sites
+from torchdiag.timeline.sites import Landmarks, Sites, sites
+from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
 from torchdiag.trace.columns import NO_TEXT, Strings, Trace
 from torchdiag.trace.vocabulary import Kind
 
 Rows = NDArray[np.int64]
+Codes = NDArray[np.int32]
 
 CAUSES = tuple(Cause)
 PYTHON, DATALOADER = CAUSES.index(Cause.PYTHON), CAUSES.index(Cause.DATALOADER)
-EVENT_NAMED = [CAUSES.index(cause) for cause in (Cause.PROFILER, Cause.UNKNOWN)]
-WORK_NAMED = [CAUSES.index(cause) for cause in (Cause.QUEUED, Cause.LAUNCH_LATENCY, Cause.UNATTRIBUTED)]
+TOLD_BY_FRAME = np.isin(np.arange(len(CAUSES)), [PYTHON, DATALOADER])
+TOLD_BY_EVENT = np.array([cause in (Cause.PROFILER, Cause.UNKNOWN) for cause in CAUSES])
+TOLD_BY_OPERATOR = ~TOLD_BY_FRAME & np.array([cause is not Cause.PROFILER for cause in CAUSES])
+TOLD_BY_WORK = np.array([cause in (Cause.QUEUED, Cause.LAUNCH_LATENCY, Cause.UNATTRIBUTED) for cause in CAUSES])
+MOST_CODES = 1 << 20
+"""Codes are counted into a table up to this size, and sorted beyond it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Features:
-    """What the label of each stretch is made of: one int64 code a stretch and column, -1 for none."""
+    """What the label of each stretch is made of: one code a stretch and column, -1 for none."""
 
-    cause: NDArray[np.int64]
-    operator: NDArray[np.int64]
-    frame: NDArray[np.int64]
-    stack: NDArray[np.int64]
-    annotation: NDArray[np.int64]
-    backward: NDArray[np.int64]
-    event: NDArray[np.int64]
-    event_is_python: NDArray[np.int64]
-    kernel: NDArray[np.int64]
-    loader: NDArray[np.int64]
-    in_loader: NDArray[np.int64]
-    before: NDArray[np.int64]
+    cause: Codes
+    operator: Codes
+    frame: Codes
+    stack: Codes
+    annotation: Codes
+    backward: Codes
+    event: Codes
+    event_is_python: Codes
+    kernel: Codes
+    loader: Codes
+    in_loader: Codes
+    before: Codes
 
-    def columns(self) -> tuple[NDArray[np.int64], ...]:
+    def columns(self) -> tuple[Codes, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
 
-def places(trace: Trace, charges: Charges, activities: Activities, top: int | None) -> tuple[IdleCause, ...]:
+def places(
+    trace: Trace, charges: Charges, activities: Activities, top: int | None, landmarks: Landmarks | None = None
+) -> tuple[IdleCause, ...]:
     """Every `Cause` in the order of the enumeration, with its idle time and its `top` places (None for all).
 
     The places of a cause are longest first, then by label and file; all of them together hold the cause's idle time.
-    `count` is the number of charged stretches.
+    `count` is the number of charged stretches. `landmarks` are those of the trace, for whoever asks more than once.
     """
-    features = _features(trace, charges, activities)
-    length = charges.end_ns - charges.start_ns
+    gap_end = np.zeros(int(charges.gap.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(gap_end, charges.gap, charges.end_ns)
+    sums = folded(trace, charges)
+    charges = sums.charges
+    features = _features(landmarks or Landmarks.of(trace), charges, gap_end[charges.gap], activities)
     group, first = _groups(features.columns())
-    idle = np.zeros(len(first), np.int64)
-    np.add.at(idle, group, length)
-    count = np.bincount(group, minlength=len(first))
-    longest = np.lexsort((-length, group))
-    shown = longest[np.searchsorted(group[longest], np.arange(len(first)))]
-    event = np.where(charges.event >= 0, charges.event, charges.launch)[shown]
-    gathered: dict[Cause, dict[tuple[str, str | None], Place]] = {cause: {} for cause in CAUSES}
+    idle, count, longest = np.zeros((3, len(first)), np.int64)
+    np.add.at(idle, group, sums.idle_ns)
+    np.add.at(count, group, sums.count)
+    np.maximum.at(longest, group, sums.idle_ns)
+    shown = first.copy()
+    candidates = np.flatnonzero(sums.idle_ns == longest[group])[::-1]
+    shown[group[candidates]] = candidates
+    event = np.where(charges.event[shown] >= 0, charges.event[shown], charges.launch[shown])
+    gathered: dict[Cause, list[Place]] = {cause: [] for cause in CAUSES}
     for number, stretch in enumerate(first.tolist()):
         facts = _facts(trace, features, stretch)
-        words, file = label(facts), facts.frame.file if facts.frame else None
         place = Place(
-            label=words,
-            file=file,
+            label=label(facts),
+            file=facts.frame.file if facts.frame else None,
             line=facts.frame.line if facts.frame else None,
             function=facts.frame.function if facts.frame else None,
             operator=operator(facts),
@@ -74,76 +88,77 @@ def places(trace: Trace, charges: Charges, activities: Activities, top: int | No
             count=int(count[number]),
             event=int(event[number]) if event[number] >= 0 else None,
         )
-        same = gathered[facts.cause]
-        same[words, file] = _sum(same[words, file], place) if (words, file) in same else place
-    return tuple(_cause(cause, list(gathered[cause].values()), top) for cause in CAUSES)
-
-
-def _cause(cause: Cause, found: list[Place], top: int | None) -> IdleCause:
-    found.sort(key=lambda place: (-place.idle_ns, place.label, place.file or ""))
-    return IdleCause(
-        cause, sum(place.idle_ns for place in found), sum(place.count for place in found), tuple(found[:top])
+        gathered[facts.cause].append(place)
+    return tuple(
+        IdleCause(
+            cause,
+            sum(place.idle_ns for place in found),
+            sum(place.count for place in found),
+            tuple(merged(found)[:top]),
+        )
+        for cause, found in gathered.items()
     )
+
+
+def merged(found: Iterable[Place]) -> list[Place]:
+    """Places of one label and file in one; longest first, then by label and file."""
+    distinct: dict[tuple[str, str | None], Place] = {}
+    for place in found:
+        same = distinct.get((place.label, place.file))
+        distinct[place.label, place.file] = place if same is None else _sum(same, place)
+    return sorted(distinct.values(), key=lambda place: (-place.idle_ns, place.label, place.file or ""))
 
 
 def _sum(one: Place, other: Place) -> Place:
     main = one if one.idle_ns >= other.idle_ns else other
-    return Place(
-        main.label,
-        main.file,
-        main.line,
-        main.function,
-        main.operator,
-        one.idle_ns + other.idle_ns,
-        one.count + other.count,
-        main.event,
-    )
+    return replace(main, idle_ns=one.idle_ns + other.idle_ns, count=one.count + other.count)
 
 
-def _features(trace: Trace, charges: Charges, activities: Activities) -> _Features:
-    cause = charges.cause.astype(np.int64)
-    around = _around(trace, charges)
+def _features(landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64], activities: Activities) -> _Features:
+    trace, cause = landmarks.trace, charges.cause.astype(np.int32)
     event = np.where((charges.event >= 0) | (cause == PYTHON), charges.event, charges.launch)
     event_is_python = (event >= 0) & (trace.kind[event] == Kind.PYTHON)
+    around = _around(landmarks, charges, TOLD_BY_OPERATOR[cause])
     before = _before(charges, around, (cause == PYTHON) & ~event_is_python)
-    around = _replaced(
-        around, before, sites(trace, trace.track[charges.launch[before]], trace.ts_ns[charges.launch[before]])
-    )
     event[before] = charges.launch[before]
+    track, instant = trace.track[event[before]], trace.ts_ns[event[before]]
+    around = around.replaced(before, sites(landmarks, track, instant, np.ones(len(before), np.bool_)))
     loader, in_loader = _loader(trace, charges, around, cause == DATALOADER)
     return _Features(
         cause=cause,
         operator=_names(trace, around.operator, around.operator >= 0),
         frame=_names(trace, around.frame, around.frame >= 0),
-        stack=_call_stacks(trace, around),
+        stack=np.where(around.stack >= 0, trace.args.call_stack.at(around.stack, NO_TEXT), NO_TEXT),
         annotation=_names(trace, around.annotation, around.annotation >= 0),
-        backward=(around.forward >= 0).astype(np.int64),
+        backward=(around.forward >= 0).astype(np.int32),
         event=_names(trace, event, (event >= 0) & _event_tells(trace, around, event, cause)),
-        event_is_python=event_is_python.astype(np.int64),
-        kernel=_kernels(trace, charges, activities, np.isin(cause, WORK_NAMED) & (around.operator < 0)),
+        event_is_python=event_is_python.astype(np.int32),
+        kernel=_kernels(trace, charges.launch, gap_end, activities, TOLD_BY_WORK[cause] & (around.operator < 0)),
         loader=loader,
         in_loader=in_loader,
-        before=np.isin(np.arange(len(charges)), before).astype(np.int64),
+        before=_flags(before, len(charges)),
     )
 
 
-def _event_tells(trace: Trace, around: Sites, event: Rows, cause: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _event_tells(trace: Trace, around: Sites, event: Rows, cause: Codes) -> NDArray[np.bool_]:
     """Where a label needs the event's own name; built-ins carry addresses, so that most names are like no other."""
-    collection = np.zeros(len(event), np.bool_)
+    told = (around.operator < 0) & ~TOLD_BY_FRAME[cause]
     python = np.flatnonzero((event >= 0) & (cause == PYTHON))
-    collection[python] = classify.by_name(trace, event[python], GARBAGE_COLLECTION.__eq__) != 0
-    nothing_else = np.where(cause == PYTHON, (around.frame < 0) | collection, around.operator < 0)
-    return nothing_else | np.isin(cause, EVENT_NAMED)
+    collection = classify.by_name(trace, event[python], GARBAGE_COLLECTION.__eq__) != 0
+    told[python] = (around.frame[python] < 0) | collection
+    return told | TOLD_BY_EVENT[cause]
 
 
-def _around(trace: Trace, charges: Charges) -> Sites:
+def _around(landmarks: Landmarks, charges: Charges, in_operators: NDArray[np.bool_]) -> Sites:
     """The surroundings of a charged event while it was innermost, else of the launch that was waited for."""
-    by_launch = (charges.event < 0) & (charges.launch >= 0)
-    track = np.where(by_launch, trace.track[charges.launch], charges.track).astype(np.int32)
-    track[(charges.event < 0) & ~by_launch] = -1
+    trace = landmarks.trace
     # Time that no host event covers has no surroundings: what came next is told apart, as what it is.
-    track[by_launch & (charges.cause == PYTHON)] = -1
-    return sites(trace, track, np.where(by_launch, trace.ts_ns[charges.launch], charges.start_ns))
+    by_launch = (charges.event < 0) & (charges.launch >= 0) & (charges.cause != PYTHON)
+    track = np.where(charges.event >= 0, charges.track, np.int32(-1))
+    track[by_launch] = trace.track[charges.launch[by_launch]]
+    instant = charges.start_ns.copy()
+    instant[by_launch] = trace.ts_ns[charges.launch[by_launch]]
+    return sites(landmarks, track, instant, in_operators)
 
 
 def _before(charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> Rows:
@@ -152,71 +167,74 @@ def _before(charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> Rows:
     return np.flatnonzero(asked & unknown & (charges.launch >= 0))
 
 
-def _replaced(around: Sites, numbers: Rows, by: Sites) -> Sites:
-    """The surroundings with those of some stretches replaced."""
-    columns = {name: getattr(around, name).copy() for name in Sites.__slots__}
-    for name, column in columns.items():
-        column[numbers] = getattr(by, name)
-    return Sites(**columns)
-
-
-def _loader(
-    trace: Trace, charges: Charges, around: Sites, asked: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _loader(trace: Trace, charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> tuple[Codes, Codes]:
     """Name codes of the data loader's events around stretches, and whether the frame lies inside them."""
     loader = np.full(len(charges), -1, np.int64)
     stretch = np.flatnonzero(asked)
-    loader[stretch] = stacks.outermost(trace, loader_events(trace), charges.track[stretch], charges.start_ns[stretch])
+    if len(stretch):
+        events = Stacks(trace, loader_events(trace))
+        loader[stretch] = events.outermost(charges.track[stretch], charges.start_ns[stretch])
     inside = (loader >= 0) & (around.frame >= 0) & (trace.ts_ns[around.frame] >= trace.ts_ns[loader])
-    return _names(trace, loader, loader >= 0), inside.astype(np.int64)
+    return _names(trace, loader, loader >= 0), inside.astype(np.int32)
 
 
-def _kernels(trace: Trace, charges: Charges, activities: Activities, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _kernels(
+    trace: Trace, launch: Rows, gap_end: NDArray[np.int64], activities: Activities, asked: NDArray[np.bool_]
+) -> Codes:
     """Name codes of the work that ended the gaps of the stretches asked for."""
-    kernel = np.full(len(charges), -1, np.int64)
+    kernel = np.full(len(launch), NO_TEXT, np.int32)
     stretch = np.flatnonzero(asked)
-    if not len(stretch) or not len(activities):
-        return kernel
-    gap_end = np.zeros(int(charges.gap.max()) + 1, np.int64)
-    np.maximum.at(gap_end, charges.gap, charges.end_ns)
     order = np.lexsort((activities.row, activities.start_ns))
-    place = np.searchsorted(activities.start_ns[order], gap_end[charges.gap[stretch]])
+    place = np.searchsorted(activities.start_ns[order], gap_end[stretch])
     # Several activities may start together: take the one that the gap's launch call made.
     while len(stretch):
         inside = place < len(order)
         stretch, place = stretch[inside], place[inside]
-        begins = activities.start_ns[order[place]] == gap_end[charges.gap[stretch]]
+        begins = activities.start_ns[order[place]] == gap_end[stretch]
         stretch, place = stretch[begins], place[begins]
-        found = activities.launch[order[place]] == charges.launch[stretch]
+        found = activities.launch[order[place]] == launch[stretch]
         kernel[stretch[found]] = trace.name[activities.row[order[place[found]]]]
         stretch, place = stretch[~found], place[~found] + 1
     return kernel
 
 
-def _names(trace: Trace, rows: Rows, told: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.where(told, trace.name[rows], -1).astype(np.int64)
+def _names(trace: Trace, rows: Rows, told: NDArray[np.bool_]) -> Codes:
+    return np.where(told, trace.name[rows], np.int32(NO_TEXT))
 
 
-def _call_stacks(trace: Trace, around: Sites) -> NDArray[np.int64]:
-    asked = (around.frame < 0) & (around.stack >= 0)
-    return np.where(asked, trace.args.call_stack.at(around.stack, NO_TEXT), -1).astype(np.int64)
+def _flags(numbers: Rows, length: int) -> Codes:
+    flags = np.zeros(length, np.int32)
+    flags[numbers] = 1
+    return flags
 
 
-def _groups(columns: tuple[NDArray[np.int64], ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups(columns: tuple[Codes, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The number of each stretch's group (equal in all columns), and the first stretch of each group."""
-    key, size = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        values = int(column.max(initial=-1)) + 2
-        if size * values >= 1 << 62:
-            distinct, key = np.unique(key, return_inverse=True)
-            size = len(distinct)
-        key, size = key * values + column + 1, size * values
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    group, size = np.zeros(len(columns[0]), np.int64), 1
+    # Columns of few codes come first, which keeps the tables small.
+    for column in sorted(columns, key=lambda column: int(column.max(initial=0))):
+        least = int(column.min(initial=0))
+        if np.any(column != least):
+            code, values = _dense(column.astype(np.int64) - least)
+            group, size = _dense(group * values + code)
+    first = np.zeros(size if len(group) else 0, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
     return group, first
 
 
+def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Codes (not negative) renumbered without holes, in the same order, and how many there are."""
+    size = int(codes.max(initial=0)) + 1
+    if size > MOST_CODES:
+        distinct, dense = np.unique(codes, return_inverse=True)
+        return dense, len(distinct)
+    present = np.zeros(size, np.bool_)
+    present[codes] = True
+    return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
+
+
 def _facts(trace: Trace, features: _Features, stretch: int) -> Facts:
-    def text(column: NDArray[np.int64], strings: Strings = trace.names) -> str | None:
+    def text(column: Codes, strings: Strings = trace.names) -> str | None:
         return strings[int(column[stretch])] if column[stretch] >= 0 else None
 
     name, loader, in_loader = text(features.frame), text(features.loader), bool(features.in_loader[stretch])

@@ -1,14 +1,15 @@
 """Where in a person's program a host thread was at an instant: operator, frame, annotation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline import forward, stacks
+from torchdiag.timeline import forward
+from torchdiag.timeline.stacks import Stacks, user_frames
 from torchdiag.trace import classify
 from torchdiag.trace.columns import NO_TEXT, Trace
-from torchdiag.trace.vocabulary import Kind
+from torchdiag.trace.vocabulary import STEP_MARK, Kind
 
 Rows = NDArray[np.int64]
 
@@ -29,60 +30,93 @@ ENVELOPES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Landmarks:
+    """The events of a trace that places are told by, sorted once for every question about the trace."""
+
+    trace: Trace
+    operators: Stacks
+    frames: Stacks
+    call_stacks: Stacks
+    annotations: Stacks
+    backward: Stacks
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Landmarks":
+        """The landmarks of a trace."""
+        operators = np.flatnonzero(trace.kind == Kind.OPERATOR)
+        envelope = classify.by_name(trace, operators, lambda name: name.startswith(ENVELOPES)) != 0
+        annotations = np.flatnonzero(trace.kind == Kind.ANNOTATION)
+        mark = classify.by_name(trace, annotations, lambda name: name.startswith(STEP_MARK)) != 0
+        return cls(
+            trace,
+            operators=Stacks(trace, operators[~envelope]),
+            frames=Stacks(trace, user_frames(trace)),
+            call_stacks=Stacks(trace, _with_call_stack(trace)),
+            annotations=Stacks(trace, annotations[~mark]),
+            backward=Stacks(trace, forward.backward_operators(trace)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sites:
     """Rows of the events around m instants, int64[m] each, -1 where there is none.
 
     `operator` is the outermost operator, `frame` the innermost frame of a person's code, `stack` an operator with a
-    `Call stack` argument, `annotation` the innermost annotation that is no step mark. `backward` is the backward
-    operator around the instant; where its forward operator is known (`forward`), the other columns tell about that.
+    `Call stack` argument, `annotation` the innermost annotation that is no step mark (`stack` and `annotation` only
+    where there is no frame). Inside a backward operator whose forward operator is known (`forward`) these tell of the
+    forward operator, except where a person's own code runs in the backward pass.
     """
 
     operator: Rows
     frame: Rows
     stack: Rows
     annotation: Rows
-    backward: Rows
     forward: Rows
 
+    def replaced(self, numbers: NDArray[np.int64], other: "Sites") -> "Sites":
+        """These with the sites of some instants replaced by others."""
+        columns = [getattr(self, field.name).copy() for field in fields(self)]
+        for column, field in zip(columns, fields(self), strict=True):
+            column[numbers] = getattr(other, field.name)
+        return Sites(*columns)
 
-def sites(trace: Trace, track: NDArray[np.int32], instant: NDArray[np.int64]) -> Sites:
-    """The surroundings of each `instant` (int64[m] nanoseconds) on `track` (int32[m], -1 for no thread)."""
-    operators = np.flatnonzero(trace.kind == Kind.OPERATOR)
-    frames = stacks.user_frames(trace)
-    backward = stacks.outermost(trace, forward.backward_operators(trace), track, instant)
-    frame = stacks.innermost(trace, frames, track, instant)
-    origin = _forward(trace, backward, frame)
+
+def sites(
+    landmarks: Landmarks, track: NDArray[np.int32], instant: NDArray[np.int64], in_operators: NDArray[np.bool_]
+) -> Sites:
+    """The surroundings of each `instant` (int64[m] nanoseconds) on `track` (int32[m], -1 for no thread).
+
+    The operator is looked for only at the instants that `in_operators` (bool[m]) tells.
+    """
+    trace = landmarks.trace
+    frame = landmarks.frames.innermost(track, instant)
+    origin = _forward(landmarks, track, instant, frame)
     moved = np.flatnonzero(origin >= 0)
-    track, instant = track.copy(), instant.copy()
-    track[moved], instant[moved] = trace.track[origin[moved]], trace.ts_ns[origin[moved]]
-    frame[moved] = stacks.innermost(trace, frames, track[moved], instant[moved])
-    operator = stacks.outermost(trace, _not_envelopes(trace, operators), track, instant)
-    return Sites(
-        operator=np.where((origin >= 0) & (operator < 0), origin, operator),
-        frame=frame,
-        stack=stacks.innermost(trace, _with_call_stack(trace), track, instant),
-        annotation=stacks.innermost(trace, _annotations(trace), track, instant),
-        backward=backward,
-        forward=origin,
-    )
+    if len(moved):
+        track, instant = track.copy(), instant.copy()
+        track[moved], instant[moved] = trace.track[origin[moved]], trace.ts_ns[origin[moved]]
+        frame[moved] = landmarks.frames.innermost(track[moved], instant[moved])
+    operator = np.full(len(instant), -1, np.int64)
+    asked = np.flatnonzero(in_operators)
+    operator[asked] = landmarks.operators.outermost(track[asked], instant[asked])
+    operator[moved] = np.where(operator[moved] < 0, origin[moved], operator[moved])
+    stack, annotation = np.full(len(instant), -1, np.int64), np.full(len(instant), -1, np.int64)
+    bare = np.flatnonzero(frame < 0)
+    stack[bare] = landmarks.call_stacks.innermost(track[bare], instant[bare])
+    annotation[bare] = landmarks.annotations.innermost(track[bare], instant[bare])
+    return Sites(operator, frame, stack, annotation, origin)
 
 
-def _forward(trace: Trace, backward: Rows, frame: Rows) -> Rows:
+def _forward(landmarks: Landmarks, track: NDArray[np.int32], instant: NDArray[np.int64], frame: Rows) -> Rows:
     """Rows of forward operators; -1 also where a person's own code runs inside the backward operator."""
-    origin = np.full(len(backward), -1, np.int64)
-    own_code = (frame >= 0) & (trace.ts_ns[frame] >= trace.ts_ns[backward])
-    asked = np.flatnonzero((backward >= 0) & ~own_code)
-    origin[asked] = forward.forward_of(trace, backward[asked])
+    origin = np.full(len(instant), -1, np.int64)
+    if not landmarks.backward:
+        return origin
+    backward = landmarks.backward.outermost(track, instant)
+    start = landmarks.trace.ts_ns
+    asked = np.flatnonzero((backward >= 0) & ((frame < 0) | (start[frame] < start[backward])))
+    origin[asked] = forward.forward_of(landmarks.trace, backward[asked])
     return origin
-
-
-def _not_envelopes(trace: Trace, operators: Rows) -> Rows:
-    return operators[classify.by_name(trace, operators, lambda name: name.startswith(ENVELOPES)) == 0]
-
-
-def _annotations(trace: Trace) -> Rows:
-    rows = np.flatnonzero(trace.kind == Kind.ANNOTATION)
-    return rows[classify.by_name(trace, rows, lambda name: name.startswith("ProfilerStep")) == 0]
 
 
 def _with_call_stack(trace: Trace) -> Rows:

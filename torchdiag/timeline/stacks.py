@@ -2,7 +2,7 @@
 
 Nesting is told by time alone: of a set of events, the innermost at an instant is the one that started last of those
 that cover it, the outermost the one that started first. Python's own ids are not needed, events that cross one
-another do no harm, and nothing is computed for the many events nobody asks about.
+another do no harm, and parents are never worked out for the many events nobody asks about.
 """
 
 from collections.abc import Iterator
@@ -10,27 +10,75 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import innermost as native
 from torchdiag.timeline import frames
 from torchdiag.trace import classify
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
 
 Rows = NDArray[np.int64]
+Times = NDArray[np.int64]
+Tracks = NDArray[np.int32]
 
 
-def innermost(trace: Trace, rows: Rows, track: NDArray[np.int32], instant: NDArray[np.int64]) -> Rows:
-    """Of `rows` (any order), the latest-starting one that covers each instant on its thread; -1 where none does.
+class Stacks:
+    """Some host events of a trace, ready to be asked which of them enclose given instants.
 
-    `track` int32[m] and `instant` int64[m] (nanoseconds of the trace's clock) are the questions; the answer is
-    int64[m]. Intervals are half open. Of events that start together the shorter one is inside, of equal ones that of
-    the higher row.
+    Questions are `track` int32[m] (-1 for no thread) and `instant` int64[m] (nanoseconds of the trace's clock); the
+    answers are rows, int64[m], -1 where none of the events covers the instant on its thread. Intervals are half open.
     """
-    return _covering(trace, rows, track, instant, outermost=False)
 
+    def __init__(self, trace: Trace, rows: Rows) -> None:
+        """Take the events at `rows` (ascending)."""
+        self._trace = trace
+        rows = rows[trace.dur_ns[rows] > 0]
+        track = trace.track[rows]
+        counts = np.bincount(track, minlength=len(trace.tracks))
+        if np.count_nonzero(counts) > 1:
+            rows = rows[np.argsort(track.astype(np.uint16) if len(counts) < 1 << 16 else track, kind="stable")]
+        ends = np.cumsum(counts)
+        self._rows = {
+            number: _outer_first(trace, rows[ends[number] - counts[number] : ends[number]])
+            for number in np.flatnonzero(counts).tolist()
+        }
 
-def outermost(trace: Trace, rows: Rows, track: NDArray[np.int32], instant: NDArray[np.int64]) -> Rows:
-    """As `innermost`, but the earliest-starting one."""
-    return _covering(trace, rows, track, instant, outermost=True)
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def innermost(self, track: Tracks, instant: Times) -> Rows:
+        """The latest-starting event that covers each instant; of those that start together, the first to end."""
+        answer = np.full(len(instant), -1, np.int64)
+        for rows, asked in self._by_thread(track):
+            times, which = _ascending(instant[asked])
+            moments = (times, times + 1)
+            found = native.innermost(rows, self._trace.ts_ns, self._trace.dur_ns, moments)[2]
+            answer[asked] = found if which is None else found[which]
+        return answer
+
+    def outermost(self, track: Tracks, instant: Times) -> Rows:
+        """The earliest-starting event that covers each instant; of those that start together, the last to end.
+
+        Of events that start and end together the one written first is taken for the outer one.
+        """
+        answer = np.full(len(instant), -1, np.int64)
+        for rows, asked in self._by_thread(track):
+            start = self._trace.ts_ns[rows]
+            # The first event to end after an instant is the first by which anything does.
+            reach = np.maximum.accumulate(start + self._trace.dur_ns[rows])
+            place = np.searchsorted(reach, instant[asked], side="right")
+            place[place == len(rows)] = 0
+            covers = (start[place] <= instant[asked]) & (reach[place] > instant[asked])
+            answer[asked] = np.where(covers, rows[place], -1)
+        return answer
+
+    def _by_thread(self, track: Tracks) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+        """The events of each thread that has some, and which questions are about it."""
+        if not self._rows or not len(track):
+            return
+        counts = np.bincount(track + 1, minlength=len(self._trace.tracks) + 1)
+        for number in np.flatnonzero(counts[1:]).tolist():
+            if number in self._rows:
+                yield self._rows[number], np.flatnonzero(track == number)
 
 
 def user_frames(trace: Trace) -> Rows:
@@ -39,54 +87,24 @@ def user_frames(trace: Trace) -> Rows:
     return python[classify.by_name(trace, python, frames.is_user) != 0]
 
 
-def _covering(
-    trace: Trace, rows: Rows, track: NDArray[np.int32], instant: NDArray[np.int64], *, outermost: bool
-) -> Rows:
-    answer = np.full(len(instant), -1, np.int64)
-    for events, questions in _by_thread(trace, rows, track):
-        instants, which = np.unique(instant[questions], return_inverse=True)
-        starts = trace.ts_ns[events]
-        ends = starts + trace.dur_ns[events]
-        first = np.searchsorted(instants, starts)
-        after = np.searchsorted(instants, ends)
-        asked = np.flatnonzero(first < after)
-        order = asked[np.lexsort((events[asked], -ends[asked], starts[asked]))]
-        if outermost:
-            order = order[::-1]
-        winner = _last_cover(first[order], after[order], len(instants))
-        found = np.full(len(winner), -1, np.int64)
-        found[winner >= 0] = events[order[winner[winner >= 0]]]
-        answer[questions] = found[which]
-    return answer
+def _outer_first(trace: Trace, rows: Rows) -> Rows:
+    """The rows by start, of those that start together the longer first, of equal ones the lower row."""
+    start = trace.ts_ns[rows]
+    if np.any(start[1:] < start[:-1]):
+        rows = rows[np.argsort(start, kind="stable")]
+        start = trace.ts_ns[rows]
+    same = start[1:] == start[:-1]
+    if not same.any():
+        return rows
+    together = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    tied = rows[together]
+    rows = rows.copy()
+    rows[together] = tied[np.lexsort((tied, -trace.dur_ns[tied], start[together]))]
+    return rows
 
 
-def _by_thread(trace: Trace, rows: Rows, track: NDArray[np.int32]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
-    """The events and the questions of each thread that is asked about and has events; track -1 is no thread."""
-    wanted = np.zeros(len(trace.tracks) + 1, np.bool_)
-    wanted[track] = True
-    wanted[-1] = False
-    rows = rows[wanted[trace.track[rows]]]
-    tracks = trace.track[rows]
-    for one in np.unique(tracks).tolist():
-        yield rows[tracks == one], np.flatnonzero(track == one)
-
-
-def _last_cover(first: NDArray[np.int64], after: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """For each of `length` cells the greatest i with first[i] <= cell < after[i], -1 without one.
-
-    Every interval is two overlapping blocks of a power of two; blocks are noted level by level and handed down to
-    their halves, so that the cost is length * log(length) however long the intervals are.
-    """
-    best = np.full(length, -1, np.int64)
-    if not len(first):
-        return best
-    levels = np.frexp((after - first).astype(np.float64))[1] - 1
-    for level in range(int(levels.max()), -1, -1):
-        here = np.flatnonzero(levels == level)
-        np.maximum.at(best, first[here], here)
-        np.maximum.at(best, after[here] - (1 << level), here)
-        if level:
-            # `best[i]` now speaks for the block of 2**level cells at i: pass it to both halves.
-            half = 1 << (level - 1)
-            best[half:] = np.maximum(best[half:], best[:-half])
-    return best
+def _ascending(instant: Times) -> tuple[Times, NDArray[np.int64] | None]:
+    """The distinct instants in order, and where each was (None where they were in order already)."""
+    if np.all(instant[1:] > instant[:-1]):
+        return instant, None
+    return np.unique(instant, return_inverse=True)

@@ -5,6 +5,7 @@ Steps differ by design (the first, logging, evaluation, a checkpoint); an averag
 
 from dataclasses import replace
 from statistics import median, median_low
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,17 @@ SAME_TIME_RATIO = 1.5
 PARTIAL_SHARE = 0.8
 """A first or last step with fewer kernels and less time than this share of the usual one was cut by the trace."""
 
+TOLD_TIME_RATIO = 1.1
+"""A step that is odd for its counts is also told to be longer or shorter beyond this factor."""
+
+
+class _Usual(NamedTuple):
+    """The usual steps: how many, their median time and their median counts, in the order of COUNTS."""
+
+    number: int
+    length_ns: float
+    counts: list[float]
+
 
 def grouped(steps: list[Step]) -> tuple[Step, ...]:
     """The steps with `group` and `note` filled in: `a` is the largest group, the others follow in order of time."""
@@ -28,7 +40,7 @@ def grouped(steps: list[Step]) -> tuple[Step, ...]:
     groups = [by_time for alike in _by_counts(steps) for by_time in _by_time(steps, alike)]
     # Of equally large groups the later one is usual: a trace tends to begin with warm-up.
     groups.sort(key=lambda members: (-len(members), -members[-1]))
-    usual = [steps[i] for i in groups[0]]
+    usual = _usual([steps[i] for i in groups[0]])
     others = sorted(groups[1:])
     noted = list(steps)
     for number, members in enumerate([groups[0], *others]):
@@ -36,17 +48,6 @@ def grouped(steps: list[Step]) -> tuple[Step, ...]:
             note = _note(steps, i, usual, odd=number > 0)
             noted[i] = replace(steps[i], group=_letters(number), note=note)
     return tuple(noted)
-
-
-def is_partial(steps: list[Step], index: int, usual: list[Step]) -> bool:
-    """Whether the first or last step is only a part of one, judged by the usual steps."""
-    step = steps[index]
-    return (
-        index in (0, len(steps) - 1)
-        and len(usual) > 1
-        and step.kernels < PARTIAL_SHARE * median(other.kernels for other in usual)
-        and _length(step) < PARTIAL_SHARE * median(_length(other) for other in usual)
-    )
 
 
 def _by_counts(steps: list[Step]) -> list[list[int]]:
@@ -77,9 +78,14 @@ def _by_time(steps: list[Step], members: list[int]) -> list[list[int]]:
     return groups
 
 
-def _note(steps: list[Step], index: int, usual: list[Step], *, odd: bool) -> str:
+def _usual(members: list[Step]) -> _Usual:
+    counts = np.median(np.array([_counts(step) for step in members]), axis=0)
+    return _Usual(len(members), float(median(_length(step) for step in members)), counts.tolist())
+
+
+def _note(steps: list[Step], index: int, usual: _Usual, *, odd: bool) -> str:
     parts: list[str] = []
-    if is_partial(steps, index, usual):
+    if _is_partial(steps, index, usual):
         parts.append("partial")
     elif odd and index == 0:
         parts.append("first")
@@ -88,16 +94,27 @@ def _note(steps: list[Step], index: int, usual: list[Step], *, odd: bool) -> str
     return ", ".join(parts)
 
 
-def _differences(step: Step, usual: list[Step]) -> list[str]:
+def _is_partial(steps: list[Step], index: int, usual: _Usual) -> bool:
+    """Whether the first or last step is only a part of one, judged by the usual steps."""
+    step = steps[index]
+    return (
+        index in (0, len(steps) - 1)
+        and usual.number > 1
+        and step.kernels < PARTIAL_SHARE * usual.counts[0]
+        and _length(step) < PARTIAL_SHARE * usual.length_ns
+    )
+
+
+def _differences(step: Step, usual: _Usual) -> list[str]:
     parts: list[str] = []
-    length, usual_length = _length(step), median(_length(other) for other in usual)
-    if length > 1.1 * usual_length > 0:
-        parts.append(f"{length / usual_length:.1f}x longer")
-    elif usual_length > 1.1 * length > 0:
-        parts.append(f"{usual_length / length:.1f}x shorter")
-    for name, count, other in zip(COUNTS, _counts(step), zip(*map(_counts, usual), strict=True), strict=True):
-        difference = count - round(median(other))
-        if abs(difference) > int(median(other) * SAME_COUNT_SHARE):
+    length = _length(step)
+    if length > TOLD_TIME_RATIO * usual.length_ns > 0:
+        parts.append(f"{length / usual.length_ns:.1f}x longer")
+    elif usual.length_ns > TOLD_TIME_RATIO * length > 0:
+        parts.append(f"{usual.length_ns / length:.1f}x shorter")
+    for name, count, other in zip(COUNTS, _counts(step), usual.counts, strict=True):
+        difference = count - round(other)
+        if abs(difference) > int(other * SAME_COUNT_SHARE):
             parts.append(f"{difference:+d} {name if abs(difference) != 1 else _singular(name)}")
     return parts
 
