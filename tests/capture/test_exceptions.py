@@ -711,6 +711,76 @@ def test_no_exception_is_kept_alive():
     assert recorder.summary().count == 2
 
 
+class Unhashable(type):
+    def __hash__(cls):
+        raise AssertionError("hashed")
+
+    def __eq__(cls, other):
+        raise AssertionError("compared")
+
+
+def test_no_code_of_the_exception_is_run():
+    class Odd(Exception, metaclass=Unhashable):
+        def __getattribute__(self, name):
+            raise AssertionError(name)
+
+        __hash__ = None
+
+    def inner():
+        raise Odd
+
+    def top():
+        try:
+            inner()
+        except (KeyError, Odd):
+            pass
+
+    assert told(recorded(top)) == [(1, "Odd", "inner", "top", "handled")]
+
+
+def test_an_exception_on_its_way_when_the_recording_ends():
+    started, go = threading.Event(), threading.Event()
+
+    def work():
+        try:
+            raise ValueError
+        finally:
+            started.set()
+            go.wait()
+            raise KeyError
+
+    def thread():
+        with Suppress():
+            work()
+
+    worker = threading.Thread(target=thread)
+    with ExceptionRecorder() as recorder:
+        worker.start()
+        started.wait()
+    go.set()
+    worker.join()
+    # Its `finally` has begun: as far as was seen, that is where it ended.
+    (item,) = [item for item in recorder.summary().slices if item.raised_at.file == __file__]
+    assert (item.type, item.outcome) == ("ValueError", Outcome.HANDLED)
+
+
+def test_the_recursion_limit():
+    def endless():
+        endless()
+
+    def top():
+        try:
+            endless()
+        except RecursionError:
+            pass
+
+    summary = recorded(top)
+    if summary.mechanism == "sys.settrace":
+        assert summary.interrupted
+    else:
+        assert told(summary) == [(1, "RecursionError", "endless", "top", "handled")]
+
+
 def test_slices_lie_within_their_step_and_match_the_totals():
     with ExceptionRecorder() as recorder:
         for _ in range(5):

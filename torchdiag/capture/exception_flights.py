@@ -25,8 +25,12 @@ from typing import Final, TypeVar
 from torchdiag.capture.handler_clause import clause_line
 from torchdiag.capture.step_marks import StepMarks
 
-NOT_ERRORS: Final = frozenset[type[BaseException]]({StopIteration, StopAsyncIteration, GeneratorExit})
-"""How iteration ends and generators close; exactly these types are not recorded."""
+
+def is_error(kind: type[BaseException]) -> bool:
+    """Whether exceptions of this type are recorded: all but how iteration ends and generators close."""
+    # By identity: a type may come with a metaclass that runs code of its own when compared or hashed.
+    return not (kind is StopIteration or kind is GeneratorExit or kind is StopAsyncIteration)
+
 
 Key = TypeVar("Key")
 
@@ -85,8 +89,8 @@ class Flight:
         self.end_offset = 0
 
 
-SumKey = tuple[int, type[BaseException], int, int, int, int, int]
-"""Step, type, id and offset of the raising code, id and offset of the ending code, state."""
+SumKey = tuple[int, int, int, int, int, int, int]
+"""Step, id of the type, id and offset of the raising code, id and offset of the ending code, state."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +129,8 @@ class Ledger:
         self.slices: list[tuple[int, int, int, int]] = []
         self.keys: list[SumKey] = []
         self.codes: dict[int, CodeType] = {}
-        self.clauses: dict[tuple[int, int, type[BaseException]], int] = {}
+        self.kinds: dict[int, type[BaseException]] = {}
+        self.clauses: dict[tuple[int, int, int], int] = {}
 
     def _new_thread(self) -> ThreadFlights:
         if len(self.threads) >= _MOST_THREADS:
@@ -140,7 +145,7 @@ class Ledger:
     ) -> None:
         """`exc` appeared in `frame`, which runs `code` at byte `offset`; `traceback` is where it has been."""
         kind: type[BaseException] = type(exc)
-        if kind in NOT_ERRORS:
+        if not is_error(kind):
             return
         thread = self._local.thread or self._new_thread()
         flights = thread.open
@@ -164,7 +169,7 @@ class Ledger:
     def reraised(self, code: CodeType, offset: int, exc: BaseException, frame: FrameType) -> None:
         """A handler of `frame` gave `exc` back."""
         kind = type(exc)
-        if kind in NOT_ERRORS:
+        if not is_error(kind):
             return
         if self.given_back(id(exc), kind):
             return
@@ -196,9 +201,10 @@ class Ledger:
         if flight is None or flight.kind is not kind:
             return
         flight.state, flight.end_ns, flight.end_code, flight.end_offset = HANDLED, now, code, offset
-        clause = (id(code), offset, kind)
+        clause = (id(code), offset, id(kind))
         if clause not in self.clauses and len(self.clauses) < self._max_sites:
             self.codes.setdefault(id(code), code)
+            self.kinds.setdefault(id(kind), kind)
             self.clauses[clause] = clause_line(frame, offset, kind)
 
     def unwound(self, identity: int, kind: type[BaseException], frame: FrameType) -> None:
@@ -256,7 +262,7 @@ class Ledger:
             flight.end_ns = flight.start_ns
         key = (
             flight.step,
-            flight.kind,
+            id(flight.kind),
             id(flight.raise_code),
             flight.raise_offset,
             id(flight.end_code),
@@ -291,6 +297,7 @@ class Ledger:
         if len(self._sites) >= self._max_sites:
             return False
         # Held from here on, so that their identities stay their own.
+        self.kinds.setdefault(id(flight.kind), flight.kind)
         self.codes.setdefault(id(flight.raise_code), flight.raise_code)
         if flight.end_code is not None:
             self.codes.setdefault(id(flight.end_code), flight.end_code)

@@ -83,8 +83,8 @@ class _Places:
         return place
 
     def _name(self, key: SumKey) -> _Place:
-        _, kind, raise_code, raise_offset, end_code, end_offset, state = key
-        codes = self._ledger.codes
+        _, kind_id, raise_code, raise_offset, end_code, end_offset, state = key
+        codes, kind = self._ledger.codes, self._ledger.kinds[kind_id]
         raised_at = _site(codes[raise_code], line_at(codes[raise_code], raise_offset))
         end = codes.get(end_code)
         if state == ESCAPED or (state == UNWOUND and end is None) or (state != RAISED and end is _THREAD_END):
@@ -93,7 +93,7 @@ class _Places:
             return _type_name(kind), raised_at, None, Outcome.IN_FLIGHT
         if state == UNWOUND:
             return _type_name(kind), raised_at, _site(end, line_at(end, end_offset)), Outcome.LEFT_TO_C
-        line = self._ledger.clauses.get((end_code, end_offset, kind)) or line_at(end, end_offset)
+        line = self._ledger.clauses.get((end_code, end_offset, kind_id)) or line_at(end, end_offset)
         return _type_name(kind), raised_at, _site(end, line), Outcome.HANDLED
 
 

@@ -8,7 +8,8 @@ done, since only the instructions tell a handler that took the exception from on
 What it cannot see:
 * threads that ran before it began, except the one that began it (Python 3.11 has no way to trace those);
 * an exception raised and swallowed inside C code with no Python frame in between (as with `sys.monitoring`);
-* anything once another tool calls `sys.settrace` (the recording is then marked as interrupted).
+* anything once another tool calls `sys.settrace`, and anything of a thread once it has hit the recursion limit, where
+  Python takes the tracer away (the recording is then marked as interrupted, if that was in the thread that began it).
 
 A traced frame's locals are also held by the interpreter's copy of them until the next event of that frame, so memory is
 not to be measured in this pass.
@@ -22,7 +23,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FrameType
 from typing import Any, Final, cast
 
-from torchdiag.capture.exception_flights import NOT_ERRORS, Ledger
+from torchdiag.capture.exception_flights import Ledger, is_error
 from torchdiag.errors import TorchdiagError
 
 _TraceFunction = Callable[[FrameType, str, Any], Any]
@@ -102,7 +103,7 @@ class SettraceMechanism:
     def _traced(self, frame: FrameType, event: str, argument: Any) -> _TraceFunction | None:
         if event != "exception" or not self._on:
             return self._local if self._on else None
-        if argument[0] in NOT_ERRORS:
+        if not is_error(argument[0]):
             return self._local
         return _FrameWatch(self._ledger, self).traced(frame, event, argument)
 
@@ -134,7 +135,7 @@ class _FrameWatch:
         elif event == "exception":
             kind, exc, traceback = argument
             # The end of a loop is reported as an exception that enters no handler.
-            if kind not in NOT_ERRORS or frame.f_code.co_code[frame.f_lasti] not in _LOOPS:
+            if is_error(kind) or frame.f_code.co_code[frame.f_lasti] not in _LOOPS:
                 self._travelling = (id(exc), kind)
                 frame.f_trace_opcodes = True
                 self._ledger.raised(frame.f_code, frame.f_lasti, exc, traceback, frame)

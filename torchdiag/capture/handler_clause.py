@@ -109,8 +109,8 @@ def _matches(kind: type[BaseException], caught: object) -> bool | None:
                 return None
             matched = matched or inner
         elif isinstance(member, type) and issubclass(member, BaseException):
-            # As the interpreter does it: by the order of bases, never by __subclasscheck__.
-            matched = matched or member in kind.__mro__
+            # As the interpreter does it: by the bases themselves, never by code of their metaclass.
+            matched = matched or any(base is member for base in kind.__mro__)
         else:
             return None
     return matched
