@@ -98,7 +98,7 @@ def compose(breakdown: Breakdown) -> Page:
 
 
 def _facts(trace: TraceSummary) -> tuple[str, ...]:
-    facts = [plain(trace.path), counted(trace.events, "event")]
+    facts = ["standard input" if trace.path == "-" else plain(trace.path), counted(trace.events, "event")]
     if trace.torch:
         facts.append(f"torch {shorten(plain(trace.torch), _LONGEST_FACT)}")
     if trace.ranks:

@@ -3,7 +3,6 @@
 Nothing here reads markup: texts go into `rich.text.Text` values as they are.
 """
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -77,12 +76,6 @@ def canvas(stream: IO[str], width: int | None = None) -> Canvas:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     capable = _encodable("".join(_BLOCKS.values()) + "…µ", encoding)
     return Canvas(console, _BLOCKS if capable else _LETTERS, encoding)
-
-
-def text_canvas(width: int) -> tuple[Canvas, io.StringIO]:
-    """A canvas of plain text, and where its text collects."""
-    collected = io.StringIO()
-    return canvas(collected, width), collected
 
 
 def bar(canvas: Canvas, parts: Sequence[tuple[str, int]], width: int) -> Text:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from torchdiag.errors import TorchdiagError
 
 _STEPS = re.compile(r"(-?\d{1,18})|(-?\d{1,18})?:(-?\d{1,18})?")
-_INSTANT = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,12})?)(?P<unit>ns|us|µs|μs|ms|s)|(?P<clock>-?\d{1,18})")
+_INSTANT = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,12})?)(?P<unit>ns|us|µs|μs|ms|s)|(?P<clock>-?\d{1,19})")
 _UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
