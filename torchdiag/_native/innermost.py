@@ -24,12 +24,12 @@ def touching(
     `kind`, `track`, `ts_ns` and `dur_ns` are whole columns; `wanted` is bool[256] by kind and bool by track;
     `stretches` are starts and ends, disjoint and ascending.
     """
+    columns = (plain(kind, np.uint8), plain(track, np.int32), plain(ts_ns, np.int64), plain(dur_ns, np.int64))
+    masks = [plain(mask, np.bool_) for mask in wanted]
+    start, end = (plain(side, np.int64) for side in stretches)
     found = np.empty(len(kind), np.int64)
     count = library.load().td_touching(
-        len(kind),
-        *(address(column) for column in (kind, track, ts_ns, dur_ns, *wanted)),
-        len(stretches[0]),
-        *(address(column) for column in (*stretches, found)),
+        len(kind), *map(address, (*columns, *masks)), len(start), *map(address, (start, end, found))
     )
     return found[:count].copy()
 
@@ -43,21 +43,23 @@ def innermost(
     inner one later; `ts_ns` and `dur_ns` are whole columns; `stretches` are starts and ends, disjoint, ascending, and
     none is empty.
     """
-    pieces = [np.empty(2 * len(row) + len(stretches[0]), np.int64) for _ in range(4)]
+    columns = [plain(column, np.int64) for column in (row, ts_ns, dur_ns)]
+    start, end = (plain(side, np.int64) for side in stretches)
+    pieces = [np.empty(2 * len(row) + len(start), np.int64) for _ in range(4)]
     count = library.load().td_innermost(
-        len(row),
-        *(address(column) for column in (row, ts_ns, dur_ns)),
-        len(stretches[0]),
-        *(address(column) for column in (*stretches, *pieces)),
+        len(row), *map(address, columns), len(start), *map(address, (start, end, *pieces))
     )
     if count < 0:
         raise MemoryError("there is not enough memory to look through the host's events")
-    start, end, event, stretch = (column[:count].copy() for column in pieces)
-    return start, end, event, stretch
+    piece_start, piece_end, event, stretch = (column[:count].copy() for column in pieces)
+    return piece_start, piece_end, event, stretch
+
+
+def plain(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """The array as the library reads it; itself when it already lies so."""
+    return np.ascontiguousarray(column, dtype)
 
 
 def address(column: NDArray[Any]) -> ctypes.c_void_p:
-    """Where a contiguous array lies. Raises ValueError for one that is not contiguous."""
-    if not column.flags.c_contiguous:
-        raise ValueError("the array is not contiguous")
+    """Where an array lies."""
     return ctypes.c_void_p(column.ctypes.data)

@@ -7,8 +7,8 @@ from torchdiag.errors import TorchdiagError
 from torchdiag.timeline import selection
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.result import Window
-from torchdiag.trace.columns import Trace
-from torchdiag.trace.faults import COMPLETE, zero_timestamps
+from torchdiag.trace.columns import MISSING, Trace
+from torchdiag.trace.faults import COMPLETE, REACH_NS, faulty
 
 
 def selected_marks(marks: NDArray[np.int64], steps: str | None) -> NDArray[np.int64]:
@@ -33,13 +33,13 @@ def selected_window(trace: Trace, window: str) -> Window:
     """The window a person asked for. Raises TorchdiagError when it cannot be read or lies outside the trace."""
     first, last = extent(trace)
     start, end = selection.window_bounds(window, first, last)
-    return Window(start, end, "selection")
+    return Window(max(start, -REACH_NS), min(end, REACH_NS), "selection")
 
 
 def extent(trace: Trace) -> tuple[int, int]:
     """Start of the first and end of the last complete event, of any category; (0, 0) in a trace without one."""
-    times = (trace.dur_ns >= 0) & (trace.phase == COMPLETE) & (trace.ts_ns >= -(2**62))
-    times[zero_timestamps(trace)] = False
+    times = (trace.dur_ns >= 0) & (trace.phase == COMPLETE) & (trace.ts_ns != MISSING)
+    times[faulty(trace)] = False
     rows = np.flatnonzero(times)
     if not len(rows):
         return 0, 0

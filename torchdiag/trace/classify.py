@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.trace.absent import MISSING, NO_TEXT
-from torchdiag.trace.faults import COMPLETE, zero_timestamps
+from torchdiag.trace.faults import COMPLETE, faulty
 from torchdiag.trace.vocabulary import (
     CALLS,
     CATEGORY_KINDS,
@@ -41,7 +41,7 @@ def kinds(trace: Trace) -> NDArray[np.uint8]:
     for rows, table, base in groups_told_by_name(trace):
         kind[rows] = by_name(trace, rows, lambda name, table=table, base=base: first_match(table, name, base))
     kind[(trace.dur_ns < 0) | (trace.ts_ns == MISSING) | (trace.phase != COMPLETE)] = Kind.OTHER
-    kind[zero_timestamps(trace)] = Kind.OTHER
+    kind[faulty(trace)] = Kind.OTHER
     return kind
 
 

@@ -12,25 +12,48 @@ from torchdiag.trace.absent import MISSING
 if TYPE_CHECKING:
     from torchdiag.trace.columns import Trace
 
+Rows = NDArray[np.int64]
+
 FAR_NS = 86_400_000_000_000
 """A timestamp of 0 is believed unless the middle event of the trace is later than this."""
+
+REACH_NS = 2**62
+"""Times that lie further than this (146 years) from 0 could not be subtracted from one another in 64 bits."""
 
 COMPLETE = ord("X")
 
 
-def negative_durations(trace: Trace) -> NDArray[np.int64]:
+def negative_durations(trace: Trace) -> Rows:
     """int64: rows of phase X that have a start and end before it."""
-    below = np.flatnonzero(trace.dur_ns < 0)
-    keep = (trace.dur_ns[below] != MISSING) & (trace.ts_ns[below] != MISSING) & (trace.phase[below] == COMPLETE)
-    return below[keep]
+    return complete(trace, np.flatnonzero(trace.dur_ns < 0))
 
 
-def zero_timestamps(trace: Trace) -> NDArray[np.int64]:
+def zero_timestamps(trace: Trace) -> Rows:
     """int64: rows of phase X at time 0 in a trace whose other events are more than a day away."""
-    rows = np.flatnonzero(trace.ts_ns == 0)
-    rows = rows[(trace.phase[rows] == COMPLETE) & (trace.dur_ns[rows] != MISSING)]
+    rows = complete(trace, np.flatnonzero(trace.ts_ns == 0))
     if not len(rows):
         return rows
     times = trace.ts_ns[(trace.phase == COMPLETE) & (trace.dur_ns != MISSING) & (trace.ts_ns != MISSING)]
     middle = len(times) // 2
     return rows if np.partition(times, middle)[middle] > FAR_NS else rows[:0]
+
+
+def out_of_reach(trace: Trace) -> Rows:
+    """int64: rows of phase X that start or end further from 0 than REACH_NS."""
+    start, length = trace.ts_ns, trace.dur_ns
+    far = np.flatnonzero(start <= -REACH_NS)
+    if int(start.max(initial=0)) + int(length.max(initial=0)) >= REACH_NS:
+        late = np.flatnonzero((start >= REACH_NS // 2) | (length >= REACH_NS // 2))
+        late = late[start[late] > -REACH_NS]
+        far = np.concatenate((far, late[length[late] >= REACH_NS - start[late]]))
+    return complete(trace, far)
+
+
+def faulty(trace: Trace) -> Rows:
+    """int64: all of these rows but the negative durations, which a look at the column tells."""
+    return np.concatenate((zero_timestamps(trace), out_of_reach(trace)))
+
+
+def complete(trace: Trace, rows: Rows) -> Rows:
+    """Those of the rows that are of phase X and have a start and a duration."""
+    return rows[(trace.phase[rows] == COMPLETE) & (trace.dur_ns[rows] != MISSING) & (trace.ts_ns[rows] != MISSING)]
