@@ -31,7 +31,7 @@ def touching(
     count = library.load().td_touching(
         len(kind), *map(address, (*columns, *masks)), len(start), *map(address, (start, end, found))
     )
-    return found[:count].copy()
+    return found[:count]
 
 
 def innermost(
@@ -51,7 +51,7 @@ def innermost(
     )
     if count < 0:
         raise MemoryError("there is not enough memory to look through the host's events")
-    piece_start, piece_end, event, stretch = (column[:count].copy() for column in pieces)
+    piece_start, piece_end, event, stretch = (column[:count] for column in pieces)
     return piece_start, piece_end, event, stretch
 
 
