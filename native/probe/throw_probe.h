@@ -48,8 +48,8 @@ size_t td_throw_drain(td_throw_event* out, size_t capacity);
 uint64_t td_throw_thrown(void);
 uint64_t td_throw_dropped(void);
 
-/* Where an address lies: the path of its library in `library`, the exported function that it is in in `symbol` (empty if
-   it is in none), both cut to their size and ended by 0; *library_offset is its distance from the library's load
+/* Where an address lies: the path of its library in `library`, the exported function around it in `symbol` (empty if
+   there is none), both cut to their size and ended by 0; *library_offset is its distance from the library's load
    address. Returns 0 if it lies in no library that is loaded. */
 int32_t td_throw_locate(uint64_t address, char* library, size_t library_size, char* symbol, size_t symbol_size,
                         uint64_t* library_offset);
