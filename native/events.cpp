@@ -81,9 +81,11 @@ const Way* Events::familiar_way(const char* p) const {
     for (unsigned i = 0; i < key.way_count; ++i) {
         // The way taken last first, then the others.
         const unsigned at = i == 0 ? key.likely : i <= key.likely ? i - 1 : i;
-        if (equal_padded(p, key.ways[at].bytes, key.ways[at].length)) {
+        const Way& way = key.ways[at];
+        // More white space than last time would be taken for the value.
+        if (equal_padded(p, way.bytes, way.length) && !is_space(p[way.length])) {
             key.likely = static_cast<std::uint8_t>(at);
-            return &key.ways[at];
+            return &way;
         }
     }
     return nullptr;
@@ -160,6 +162,8 @@ const char* Events::hop(const char* p, const char* end, bool opened, Hop& hop) {
             ++p;
             continue;
         }
+        // No object this time; the next time one may follow the same bytes.
+        if (key->role == Role::args) hop.repeatable = false;
         hop.key = key;
         return p;
     }
