@@ -181,7 +181,7 @@ def to_legacy(events: list[Event]) -> list[Event]:
 def traces(
     draw: st.DrawFn, *, legacy: bool | None = None, stepped: bool = False, clock: st.SearchStrategy[Clock] = clocks
 ) -> list[Event]:
-    """The events of a small trace, in any order. `legacy` chooses the schema, `stepped` makes sure that it has steps."""
+    """The events of a small trace, in any order; `legacy` chooses the schema, `stepped` makes sure there are steps."""
     time = draw(clock)
     events = draw(marks(time, 2 if stepped else 0))
     for number in range(draw(st.integers(0, 6))):

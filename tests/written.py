@@ -105,7 +105,7 @@ def pretty_text(value: Any, depth: int) -> str:
 def kineto_text(item: Event) -> str:
     """An event over several lines, as Kineto breaks them: the head, the times, the arguments."""
     lines = ["    " + ", ".join(f'"{key}": {value_text(item[key])}' for key in keys) for keys in line_keys(item)]
-    if "args" in item:
+    if isinstance(item.get("args"), dict):
         pairs = [f"      {json.dumps(key)}: {value_text(value)}" for key, value in item["args"].items()]
         lines.append('    "args": {\n' + ", ".join(pairs) + "\n    }")
     return "  {\n" + ",\n".join(lines) + "\n  }"
@@ -113,7 +113,7 @@ def kineto_text(item: Event) -> str:
 
 def line_keys(item: Event) -> list[list[str]]:
     times = [key for key in ("ts", "dur") if key in item]
-    head = [key for key in item if key not in (*times, "args")]
+    head = [key for key in item if key not in times and not isinstance(item[key], dict)]
     return [keys for keys in (head, times) if keys]
 
 

@@ -3,9 +3,11 @@
 import gzip
 import io
 import json
+import math
+import re
 import zipfile
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from torchdiag.trace.vocabulary import FLOAT_ARGUMENTS, INT_ARGUMENTS, TEXT_ARGU
 
 INT64 = range(-(2**63), 2**63)
 WORD64 = range(-(2**63), 2**64)
+DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+HEXADECIMAL = re.compile(r"[-+]?0[xX][0-9a-fA-F]+")
+BLANKS = " \t\r\n"
+NO_NUMBER_ID = -(2**63) + 1
 
 
 class Number(str):
@@ -56,41 +62,40 @@ def nanoseconds(value: Any) -> int:
     number = decimal_of(value)
     if number is None:
         return MISSING
-    scaled = number * 1000
-    whole = int(abs(scaled) + Decimal("0.5"))
-    result = -whole if scaled < 0 else whole
+    with localcontext(prec=200):
+        result = int((number * 1000).to_integral_value(ROUND_HALF_UP))
     return result if result in INT64 else MISSING
 
 
 def decimal_of(value: Any) -> Decimal | None:
-    """The number a JSON number or a string holds; hexadecimal strings too."""
-    if not isinstance(value, str):
+    """The number that a JSON number is, or that a string holds written like one."""
+    if not isinstance(value, str) or not DECIMAL.fullmatch(value.strip(BLANKS)):
         return None
-    text = value.strip()
-    try:
-        if text[:2].lower() == "0x":
-            return Decimal(int(text, 16))
-        number = Decimal(text)
-    except (ValueError, InvalidOperation):
-        return None
-    return number if number.is_finite() else None
+    return Decimal(value.strip(BLANKS))
+
+
+def whole_of(value: Any) -> int | None:
+    """The integer that a JSON number is or that a string holds, hexadecimal too; None where it is not whole."""
+    if is_text(value) and HEXADECIMAL.fullmatch(value.strip(BLANKS)):
+        return int(value.strip(BLANKS), 16)
+    number = decimal_of(value)
+    return int(number) if number is not None and number == number.to_integral_value() else None
 
 
 def integer_of(value: Any) -> int | None:
     """An integer argument as an int64, addresses above 2^63 in their bits; None where there is none."""
-    number = decimal_of(value)
-    if number is None or number != number.to_integral_value() or int(number) not in WORD64:
+    whole = whole_of(value)
+    if whole is None or whole not in WORD64:
         return None
-    whole = int(number)
     return whole if whole in INT64 else whole - 2**64
 
 
 def place_of(value: Any) -> int | str | None:
-    """A pid or tid: an int where there is a number, else the text, else None."""
-    if not isinstance(value, str):
-        return None
-    number = decimal_of(value)
-    return int(number) if number is not None and number == int(number) and int(number) in INT64 else str(value)
+    """A pid or tid: an int where there is a number that an int64 holds, else the text, else None."""
+    whole = whole_of(value)
+    if whole is not None and whole in INT64:
+        return whole
+    return str(value) if isinstance(value, str) else None
 
 
 def raw_text(value: Any) -> str:
@@ -174,7 +179,7 @@ def trace_of(elements: list[Any], top_level: dict[str, Any], path: str = "") -> 
         dur_ns[row] = nanoseconds(event.get("dur"))
         if mark in ("s", "t", "f") and event.get("id") is not None:
             number = integer_of(event["id"])
-            flow.append((row, -1 - odd_ids.code(raw_text(event["id"])) if number is None else number))
+            flow.append((row, NO_NUMBER_ID + odd_ids.code(raw_text(event["id"])) if number is None else number))
         arguments = event.get("args")
         if isinstance(arguments, dict):
             for field, value in arguments_of(arguments, fields):
@@ -218,7 +223,7 @@ def arguments_of(arguments: dict[str, Any], fields: dict[str, list[str]]) -> Ite
                 usable = None if value is None else raw_text(value)
             elif field in FLOAT_ARGUMENTS:
                 number = decimal_of(value)
-                usable = None if number is None else float(number)
+                usable = None if number is None or math.isinf(float(number)) else float(number)
             else:
                 usable = integer_of(value)
             if usable is not None:
