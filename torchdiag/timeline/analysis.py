@@ -10,6 +10,7 @@ from torchdiag.timeline import steps as step_tables
 from torchdiag.timeline import summary as summaries
 from torchdiag.timeline.partition import Partition
 from torchdiag.timeline.result import Breakdown, DeviceBreakdown
+from torchdiag.timeline.sites import Landmarks
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
 
@@ -40,6 +41,7 @@ def analyse(
 def devices(trace: Trace, found: Partition, top: int | None) -> list[DeviceBreakdown]:
     """The breakdown of each device."""
     kind = device_names.device_kind(trace)
+    landmarks = Landmarks.of(trace)
     return [
         DeviceBreakdown(
             id=time.device,
@@ -47,7 +49,7 @@ def devices(trace: Trace, found: Partition, top: int | None) -> list[DeviceBreak
             kind=kind,
             window=time.window,
             states=time.states,
-            causes=places.places(trace, time.charges, time.activities, top),
+            causes=places.places(trace, time.charges, time.activities, top, landmarks),
         )
         for time in found.devices
     ]
