@@ -39,5 +39,13 @@ def test_times_that_64_bits_cannot_subtract_are_faults():
 
 
 def test_a_trace_without_rows_has_no_faults():
-    for find in (faults.negative_durations, faults.zero_timestamps, faults.out_of_reach):
+    for find in (faults.negative_durations, faults.zero_timestamps, faults.out_of_reach, faults.other_clocks):
         assert find(trace()).tolist() == []
+
+
+def test_events_of_another_clock_are_faults_and_the_larger_group_stays():
+    long_ago = [kernel(5, 1), kernel(9, 1)]
+    now = [kernel(3 * DAY, 1), kernel(3 * DAY + 7, 1), kernel(4 * DAY, 1)]
+    assert faults.other_clocks(trace(*long_ago, *now)).tolist() == [0, 1]
+    assert faults.other_clocks(trace(*now)).tolist() == []
+    assert faults.other_clocks(trace(now[0], long_ago[0], now[1], long_ago[1], now[2])).tolist() == [1, 3]

@@ -1,13 +1,13 @@
 """What a breakdown says: small frozen values, no analysis and no printing."""
 
 from dataclasses import dataclass, fields
-from enum import Enum
+from enum import StrEnum
 from typing import Literal
 
 from torchdiag.trace.quality import Quality
 
 
-class Cause(str, Enum):
+class Cause(StrEnum):
     """Why a device was idle, in the order of the machine-readable form."""
 
     PYTHON = "python"
@@ -161,11 +161,31 @@ class TraceSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was recorded beside the profiler, of one name and place; it is no part of the time of device or host.
+
+    `name` is the type of an exception, the category of a warning, or `generation 2`. `place` is where it was raised or
+    issued (`file:line:function`; for C++ the function or library), `handled_at` where an exception ended; `operator`
+    names the PyTorch operators that threw it. Each is empty where unknown. `count` and `total_ns` (from raise to
+    handler; of a collection, its length) are over `steps` steps, 0 where it is not known how many these were.
+    """
+
+    kind: Literal["exception", "throw", "collection", "warning"]
+    name: str
+    place: str
+    handled_at: str
+    operator: str
+    count: int
+    total_ns: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class Breakdown:
     """Where every nanosecond of device time went.
 
     `steps_source` is "marks" (`ProfilerStep#`), "period" (found in the kernel sequence) or "none". `host` is set when
-    no device activity was recorded.
+    no device activity was recorded. `recorded` is what torchdiag recorded beside the profiler, by kind, longest first.
     """
 
     trace: TraceSummary
@@ -173,6 +193,7 @@ class Breakdown:
     steps_source: Literal["marks", "period", "none"]
     devices: tuple[DeviceBreakdown, ...]
     host: HostBreakdown | None
+    recorded: tuple[Recorded, ...] = ()
 
 
 STATE_NAMES = tuple(field.name for field in fields(States))

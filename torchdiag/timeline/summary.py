@@ -4,7 +4,7 @@ import msgspec
 
 from torchdiag.timeline.result import TraceSummary
 from torchdiag.trace.columns import Trace
-from torchdiag.trace.faults import negative_durations, out_of_reach, zero_timestamps
+from torchdiag.trace.faults import negative_durations, other_clocks, out_of_reach, zero_timestamps
 from torchdiag.trace.quality import Quality
 
 TORCH_KEYS = ("torch_version", "pytorch_version", "PyTorch Version", "torch")
@@ -50,6 +50,9 @@ def times(trace: Trace) -> list[Quality]:
     if count := len(zero_timestamps(trace)):
         message = "Events at time 0, far from all others, were left out."
         notes.append(Quality("zero-timestamp", message, count))
+    if count := len(other_clocks(trace)):
+        message = "Events more than a day away from most others, as when two runs wrote to one file, were left out."
+        notes.append(Quality("several-clocks", message, count))
     if count := len(out_of_reach(trace)):
         message = "Events at times beyond what 64 bits of nanoseconds hold were left out."
         notes.append(Quality("integer-overflow", message, count))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 FAR_NS = 86_400_000_000_000
-"""A timestamp of 0 is believed unless the middle event of the trace is later than this."""
+"""A day: a timestamp of 0 is believed unless the middle event of the trace is later than this, and events between which
+nothing starts for longer belong to clocks that have nothing to do with one another."""
 
 REACH_NS = 2**62
 """Times that lie further than this (146 years) from 0 could not be subtracted from one another in 64 bits."""
@@ -38,6 +39,22 @@ def zero_timestamps(trace: Trace) -> Rows:
     return rows if np.partition(times, middle)[middle] > FAR_NS else rows[:0]
 
 
+def other_clocks(trace: Trace) -> Rows:
+    """int64: rows of phase X more than a day away from where most events are, as when two runs wrote to one file."""
+    trusted = (trace.phase == COMPLETE) & (trace.dur_ns != MISSING) & (trace.ts_ns != MISSING)
+    trusted[zero_timestamps(trace)] = False
+    trusted[out_of_reach(trace)] = False
+    rows = np.flatnonzero(trusted)
+    times = trace.ts_ns[rows]
+    if not len(rows) or int(times.max()) - int(times.min()) <= FAR_NS:
+        return rows[:0]
+    order = np.argsort(times, kind="stable")
+    borders = np.flatnonzero(np.diff(times[order]) > FAR_NS) + 1
+    groups = np.split(order, borders)
+    largest = max(range(len(groups)), key=lambda group: len(groups[group]))
+    return rows[np.concatenate([group for number, group in enumerate(groups) if number != largest] or [order[:0]])]
+
+
 def out_of_reach(trace: Trace) -> Rows:
     """int64: rows of phase X that start or end further from 0 than REACH_NS."""
     start, length = trace.ts_ns, trace.dur_ns
@@ -51,7 +68,7 @@ def out_of_reach(trace: Trace) -> Rows:
 
 def faulty(trace: Trace) -> Rows:
     """int64: all of these rows but the negative durations, which a look at the column tells."""
-    return np.concatenate((zero_timestamps(trace), out_of_reach(trace)))
+    return np.concatenate((zero_timestamps(trace), out_of_reach(trace), other_clocks(trace)))
 
 
 def complete(trace: Trace, rows: Rows) -> Rows:
