@@ -40,6 +40,6 @@ def test_a_file_holds_one_idea() -> None:
 
 
 def test_nothing_of_the_analysis_names_torch_at_import_time() -> None:
-    code = "import sys, torchdiag, torchdiag.api, torchdiag.cli.main; print([m for m in ('torch','pandas') if m in sys.modules])"
+    code = "import sys, torchdiag.api, torchdiag.cli.main; print([m for m in ('torch', 'pandas') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
