@@ -117,8 +117,13 @@ const char* Document::outside(const char* p, const char* end) {
     if (*p == '{' || *p == '[') {
         const char* inside = skip_space(p + 1);
         if (inside >= end && !final_) return starved();
-        const Sight sight = event_starts(p, end, !garbage_);
+        Sight sight = event_starts(p, end, !garbage_);
         if (sight == Sight::unclear && !final_) return starved();
+        if (sight == Sight::yes) {
+            const char* stop = value_end(p, end);
+            if (stop == starved() && !decide_now(p, end)) return stop;
+            if (!stopped(stop) && has_key(p, stop, "traceEvents")) sight = Sight::no;
+        }
         if (sight == Sight::yes) {
             // Events without the list around them: its start was lost, or there is one event a line.
             note(Damage::damaged_header, p);

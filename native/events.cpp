@@ -150,7 +150,7 @@ const char* Events::hop(const char* p, const char* end, bool opened, Hop& hop) {
         p = skip_space(p + 1);
         if (p >= end) return starved();
         // The list of another document inside an event: this one has lost its end.
-        if (key->role == Role::events) return bad();
+        if (key->role == Role::events && !escaped) return bad();
         if (key->role == Role::args && *p == '{') {
             if (hop.opened_args) {
                 if (hop.event_end != nullptr) return bad();  // not of this event: leave it to the next call

@@ -6,6 +6,7 @@
 #include "cursor.hpp"
 #include "number.hpp"
 #include "text.hpp"
+#include "vector.hpp"
 
 namespace torchdiag {
 
@@ -45,15 +46,41 @@ const char* member_value(const char* p, const char* end) {
     return skip_space(p + 1);
 }
 
+// How many of 16 bits are set. The instruction for it is newer than what the library is built for.
+int ones(unsigned bits) {
+    bits -= bits >> 1 & 0x5555;
+    bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
+    bits = (bits + (bits >> 4)) & 0x0F0F;
+    return static_cast<int>((bits + (bits >> 8)) & 0x1F);
+}
+
+// Text with backslashes, from somewhere within brackets or a string on.
+const char* bracket_end_slowly(const char* p, const char* end, int depth, bool in_string) {
+    for (; p < end; ++p) {
+        if (in_string) {
+            if (*p == '\\') ++p;
+            else if (*p == '"') in_string = false;
+        } else if (*p == '"') {
+            in_string = true;
+        } else if (*p == '[' || *p == '{') {
+            ++depth;
+        } else if (*p == ']' || *p == '}') {
+            if (--depth == 0) return p + 1;
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace
 
-const char* value_end(const char* p, const char* end) {
-    std::bitset<kDepthLimit> in_object;
+const char* value_end(const char* p, const char* end, int depth_limit) {
+    if (p < end && *p != '{' && *p != '[') return scalar_end(p, end);
+    std::bitset<kDepthLimit + 2> in_object;
     int depth = 0;
     for (;;) {
         if (p >= end) return starved();
         if (*p == '{' || *p == '[') {
-            if (depth == kDepthLimit) return bad();
+            if (depth == depth_limit) return bad();
             const bool object = *p == '{';
             p = skip_space(p + 1);
             if (p >= end) return starved();
@@ -89,24 +116,47 @@ const char* value_end(const char* p, const char* end) {
     }
 }
 
+bool has_key(const char* p, const char* end, const char* key) {
+    const std::size_t length = std::strlen(key);
+    for (p = skip_space(p + 1); *p == '"'; p = skip_space(p + 1)) {
+        const char* quote = scalar_end(p, end) - 1;
+        if (static_cast<std::size_t>(quote - p - 1) == length && std::memcmp(p + 1, key, length) == 0) return true;
+        const char* colon = skip_space(quote + 1);
+        p = skip_space(value_end(skip_space(colon + 1), end));
+        if (*p != ',') break;
+    }
+    return false;
+}
+
 const char* bracket_end(const char* p, const char* end) {
-    long depth = 0;
-    for (; p < end; ++p) {
-        switch (*p) {
-            case '[': case '{':
-                ++depth;
-                break;
-            case ']': case '}':
-                if (--depth == 0) return p + 1;
-                break;
-            case '"':
-                for (++p; p < end && *p != '"'; ++p) {
-                    if (*p == '\\') ++p;
-                }
-                break;
-            default:
-                break;
+    int depth = 0;
+    unsigned inside = 0;  // all bits set while a string is open
+    for (; p < end; p += 16) {
+        Structure found = structure_of(p);
+        if (found.backslashes != 0) return bracket_end_slowly(p, end, depth, inside != 0);
+        if (found.quotes != 0 || inside != 0) {
+            // Bit i becomes the parity of the quotes up to byte i.
+            unsigned parity = found.quotes;
+            parity ^= parity << 1;
+            parity ^= parity << 2;
+            parity ^= parity << 4;
+            parity ^= parity << 8;
+            parity ^= inside;
+            found.opening &= ~parity;
+            found.closing &= ~parity;
+            inside = 0 - (parity >> 15 & 1);
         }
+        // Each closing bracket in turn: those opened before it, less those closed before it.
+        for (int closed = 1; found.closing != 0; ++closed) {
+            const unsigned below = (found.closing & (0 - found.closing)) - 1;
+            if (depth + ones(found.opening & below) == closed) {
+                const char* stop = p + __builtin_ctz(found.closing) + 1;
+                return stop <= end ? stop : nullptr;
+            }
+            found.closing &= found.closing - 1;
+            if (found.closing == 0) depth -= closed;
+        }
+        depth += ones(found.opening);
     }
     return nullptr;
 }

@@ -164,9 +164,9 @@ std::size_t TextTable::place(const char* text, std::size_t length, std::uint32_t
         if (slot.hash != hash) continue;
         const std::int64_t start = offsets_[static_cast<std::size_t>(slot.code)];
         const std::int64_t stop = offsets_[static_cast<std::size_t>(slot.code) + 1];
-        if (static_cast<std::size_t>(stop - start) == length && std::memcmp(blob_.data() + start, text, length) == 0) {
-            return i;
-        }
+        if (static_cast<std::size_t>(stop - start) != length) continue;
+        // Neither pointer need be one where there are no bytes.
+        if (length == 0 || std::memcmp(blob_.data() + start, text, length) == 0) return i;
     }
 }
 

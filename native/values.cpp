@@ -8,6 +8,12 @@
 
 namespace torchdiag {
 
+namespace {
+
+bool is_flow(char phase) { return phase == 's' || phase == 't' || phase == 'f'; }
+
+}  // namespace
+
 const char* Events::read(const char* p, const char* end) {
     switch (key_->role) {
         case Role::phase: return read_phase(p, end);
@@ -73,6 +79,11 @@ const char* Events::read_phase(const char* p, const char* end) {
     event_.phase = 0;
     event_.is_flow = false;
     if (*p != '"') return value_end(p, end);
+    if (p + 2 < end && p[2] == '"' && p[1] >= ' ' && p[1] != '"' && p[1] != '\\') {
+        event_.phase = static_cast<std::uint8_t>(p[1]);
+        event_.is_flow = is_flow(p[1]);
+        return p + 3;
+    }
     bool escaped;
     const char* quote = string_end(p + 1, end, escaped);
     if (stopped(quote)) return quote;
@@ -81,7 +92,7 @@ const char* Events::read_phase(const char* p, const char* end) {
     if (scratch_.size() == 0 || static_cast<unsigned char>(scratch_[0]) >= 0x80) return quote + 1;
     const char mark = scratch_[0];
     event_.phase = static_cast<std::uint8_t>(mark);
-    event_.is_flow = scratch_.size() == 1 && (mark == 's' || mark == 't' || mark == 'f');
+    event_.is_flow = scratch_.size() == 1 && is_flow(mark);
     return quote + 1;
 }
 

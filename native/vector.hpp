@@ -41,6 +41,32 @@ inline const char* find_special(const char* p) {
 #endif
 }
 
+// Where brackets, quotes and backslashes are among 16 bytes: bit i stands for byte i.
+struct Structure {
+    unsigned opening, closing, quotes, backslashes;
+};
+
+inline Structure structure_of(const char* p) {
+#if defined(__SSE2__)
+    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    // One bit apart: `[` and `{`, `]` and `}`.
+    const __m128i folded = _mm_or_si128(text, _mm_set1_epi8(0x20));
+    const auto bits = [](__m128i equal) { return static_cast<unsigned>(_mm_movemask_epi8(equal)); };
+    return {bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{'))), bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))),
+            bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('"'))), bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('\\')))};
+#else
+    Structure found = {0, 0, 0, 0};
+    for (unsigned i = 0; i < 16; ++i) {
+        const char folded = static_cast<char>(p[i] | 0x20);
+        found.opening |= static_cast<unsigned>(folded == '{') << i;
+        found.closing |= static_cast<unsigned>(folded == '}') << i;
+        found.quotes |= static_cast<unsigned>(p[i] == '"') << i;
+        found.backslashes |= static_cast<unsigned>(p[i] == '\\') << i;
+    }
+    return found;
+#endif
+}
+
 // Whether the `length` bytes at p equal `bytes`; both may be read up to the next multiple of 16.
 inline bool equal_padded(const char* p, const char* bytes, unsigned length) {
 #if defined(__SSE2__)

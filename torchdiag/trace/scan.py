@@ -161,16 +161,22 @@ class _Memory:
 
 
 def _identity(text: str) -> int | str:
-    """A pid or tid from its JSON text: an int where it is a whole number, also one in a string, else the text."""
-    value = text[1:-1] if text.startswith('"') else text
-    if _HEXADECIMAL.fullmatch(value):
-        return int(value, 16)
+    """A pid or tid from its JSON text: an int where that is a whole number of 64 bits, else the text."""
+    in_quotes = text.startswith('"')
+    value = text[1:-1] if in_quotes else text
+    number: int | None = None
     if match := _DECIMAL.fullmatch(value):
-        return int(match[1] + match[2])
-    if value is text:
-        number = float(text)
-        return int(number) if number.is_integer() else text
-    return json.loads(text, strict=False)
+        number = int(match[1] + match[2])
+    elif _HEXADECIMAL.fullmatch(value):
+        number = int(value, 16)
+    elif not in_quotes and float(value).is_integer():
+        number = int(float(value))
+    if number is not None and -(2**63) <= number < 2**63:
+        return number
+    if not in_quotes:
+        return text
+    content: str = json.loads(text)
+    return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tell_ranks(documents: list[dict[str, bytes]], quality: QualityLog) -> None:
