@@ -73,6 +73,19 @@ def test_no_kernels_have_no_period():
     assert sequence() == []
 
 
+def test_a_step_without_a_kernel_of_its_own_is_found_by_runs_of_kernels():
+    step = ("mm", "relu", "mm", "relu", "mm", "mm", "add", "add")
+    found = sequence(*step * 6)
+    assert len(found) == 6
+    assert [start for start, _ in found] == [800 * number for number in range(6)]
+
+
+def test_long_pieces_of_chance_hold_the_same_kernels_but_not_in_order():
+    draw = np.random.default_rng(1).integers(0, 5, 4000)
+    draw[::1000] = 9
+    assert sequence(*[f"kernel{number}" for number in draw]) == []
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_chance_has_no_period(seed):
     draw = np.random.default_rng(seed).integers(0, 12, 300)

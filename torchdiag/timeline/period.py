@@ -1,9 +1,9 @@
 """Steps of a trace without step marks: the period of its kernel sequence.
 
-A period is looked for with anchors: a kernel that occurs once in every repetition cuts the sequence into pieces, and
-the pieces are repetitions when they hold the same kernels. Kernels are taken in the order of their launches, which
-concurrency on the device does not stir. Comparing what the pieces hold, not where, lets a repetition have a few kernels
-more or less, and whatever came before the first of them.
+A period is looked for with anchors: a kernel, or a short run of kernels, that occurs once in every repetition cuts the
+sequence into pieces, and the pieces are repetitions when they hold the same kernels in much the same order. Kernels
+are taken in the order of their launches, which concurrency on the device does not stir. Comparing what the pieces
+hold lets a repetition have a few kernels more or less, and whatever came before the first of them.
 """
 
 from collections.abc import Iterator
@@ -32,8 +32,17 @@ COVERED = 0.6
 MUCH_BETTER = 0.02
 """How many more of the kernels a shorter period must explain to be preferred to a longer one."""
 
+WIDTHS = (1, 4, 16)
+"""Lengths of the runs of kernels that are tried as anchors."""
+
+ORDER_WIDTH = 8
+ORDERED_PIECES = 16
+IN_ORDER = 0.5
+"""Share of the runs of ORDER_WIDTH kernels that most repetitions must have in common."""
+
+MIXER = np.uint64(0x9E3779B97F4A7C15)
 SAMPLED_PIECES = 64
-ANCHORS = 24
+ANCHORS = 12
 """How many kernels are tried as anchors; bounds the time on large traces."""
 
 
@@ -91,19 +100,43 @@ def _optimizer_steps(trace: Trace, begin: NDArray[np.int64]) -> list[tuple[int, 
 
 
 def _best_cuts(names: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions in the kernel sequence where repetitions begin, and where the last one ends; empty without a period."""
+    """Positions in the kernel sequence where repetitions begin, and where the last one ends; empty without a period.
+
+    Kernels that occur once in a repetition are tried first, then short runs of kernels that do.
+    """
+    for width in WIDTHS:
+        cuts = _cuts_at(names, _runs(names, width))
+        if len(cuts):
+            return cuts
+    return np.zeros(0, np.int64)
+
+
+def _cuts_at(names: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As `_best_cuts`, with anchors among the codes, one a position."""
     best, best_score = np.zeros(0, np.int64), COVERED - MUCH_BETTER
-    for positions in _anchors(names):
+    for positions in _anchors(codes):
         cuts = np.append(positions, len(names))
         alike = _alike(names, cuts)
         # The piece behind the last anchor may be cut off by the end of the trace.
         if not alike[-1]:
             cuts, alike = cuts[:-1], alike[:-1]
-        sizes = np.diff(cuts)
-        score = float(sizes[alike].sum()) / len(names)
-        if alike.sum() >= REPETITIONS and score >= best_score + MUCH_BETTER:
+        score = float(np.diff(cuts)[alike].sum()) / len(names)
+        if alike.sum() >= REPETITIONS and score >= best_score + MUCH_BETTER and _in_order(names, cuts):
             best, best_score = cuts, score
+        if best_score > 1 - MUCH_BETTER:
+            break
     return best
+
+
+def _runs(names: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """A code for the `width` kernels from each position on (fewer positions than kernels)."""
+    if width == 1:
+        return names
+    length = max(len(names) - width + 1, 0)
+    mixed = np.zeros(length, np.uint64)
+    for offset in range(width):
+        mixed = mixed * MIXER + names[offset : offset + length].astype(np.uint64)
+    return np.unique(mixed, return_inverse=True)[1].astype(np.int64)
 
 
 def _anchors(names: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -139,3 +172,16 @@ def _alike(names: NDArray[np.int64], cuts: NDArray[np.int64]) -> NDArray[np.bool
     whole = np.maximum(sizes, usual.sum())
     several = (held > 0).sum(axis=1) > 1
     return several & (common >= MATCH * whole)
+
+
+def _in_order(names: NDArray[np.int64], cuts: NDArray[np.int64]) -> bool:
+    """Whether most short runs of kernels are found in most of the pieces: long pieces of chance hold the same, too."""
+    middle = len(cuts) // 2
+    cuts = cuts[max(middle - ORDERED_PIECES // 2, 0) : middle + ORDERED_PIECES // 2 + 1]
+    runs = _runs(names[cuts[0] : cuts[-1]], ORDER_WIDTH)
+    pieces = len(cuts) - 1
+    piece = np.repeat(np.arange(pieces), np.diff(cuts))[: len(runs)]
+    held = np.sort(runs * pieces + piece)
+    of_run = held[np.diff(held, prepend=-1) > 0] // pieces
+    common = 2 * np.bincount(of_run) >= pieces
+    return len(runs) == 0 or float(common[runs].mean()) >= IN_ORDER
