@@ -6,13 +6,15 @@ Each form of a result imports what it needs when it is asked for.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdiag.errors import TorchdiagError
-from torchdiag.timeline import analysis, result
+from torchdiag.timeline import analysis, recorded, result
 from torchdiag.trace import load as reading
 from torchdiag.trace.columns import Trace
+from torchdiag.trace.source import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +45,17 @@ class Breakdown(result.Breakdown):
         return to_html(self)
 
 
-def load(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace: JSON, gzip or zip, damaged or not; `-` is standard input.
+def load(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Trace:
+    """Read a trace: JSON, gzip or zip, damaged or not; `-` is standard input, a run's folder its light recording.
 
     Raises `torchdiag.TorchdiagError` when nothing can be read from it. What was damaged is in the trace's `quality`.
+    `progress` is told the bytes read so far, and how many there are if that is known.
     """
-    return reading.load(path)
+    if Path(path).is_dir():
+        from torchdiag.history import run_folder  # noqa: PLC0415 - traces that are files are read without it
+
+        path = run_folder.trace_of(path)
+    return reading.load(path, progress=progress)
 
 
 def breakdown(
@@ -58,21 +65,33 @@ def breakdown(
     window: str | tuple[int, int] | None = None,
     device: int | None = None,
     top: int = DEFAULT_TOP,
+    progress: Progress | None = None,
 ) -> Breakdown:
-    """Say where every nanosecond of device time of a trace, or of the file at a path, went.
+    """Say where every nanosecond of device time of a trace, or of the file or run folder at a path, went.
+
+    A run's numbers are those of its light recording; unless `steps` or `window` choose a part of it, its places are
+    those of the detailed one.
 
     `steps` chooses steps, counted from 0 (`"2:5"`, `slice(2, 5)`). `window` chooses a stretch of time: `"12ms:40ms"`
     after the trace's first event, or a pair of nanoseconds in the trace's own clock. `device` keeps one device, and
-    `top` is how many places are listed for a cause.
+    `top` is how many places are listed for a cause. `progress` is told the bytes read of a file so far.
 
     Raises `torchdiag.TorchdiagError` for a trace that cannot be read or holds no events, and for steps, windows or
     devices that it does not have.
     """
+    folder = None
     if not isinstance(trace, Trace):
-        trace = load(trace)
+        folder = trace if Path(trace).is_dir() else None
+        trace = load(trace, progress=progress)
     chosen_steps = _written(steps) if isinstance(steps, slice) else steps
     chosen_window = f"{window[0]}:{window[1]}" if isinstance(window, tuple) else window
     found = analysis.analyse(trace, steps=chosen_steps, window=chosen_window, device=device, top=top)
+    found = replace(found, recorded=recorded.in_trace(trace))
+    if folder is not None:
+        from torchdiag.timeline import run_breakdown  # noqa: PLC0415 - traces that are files need none of it
+
+        whole = steps is None and window is None
+        found = run_breakdown.completed(found, trace, folder, device=device, top=top, whole=whole)
     return Breakdown(*(getattr(found, field.name) for field in fields(found)))
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def run(
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE", help="Trace files, directories or quoted patterns; - for standard input."),
+        typer.Argument(
+            metavar="TRACE", help="Trace files, folders of runs, directories or quoted patterns; - for standard input."
+        ),
     ],
     device: Annotated[int | None, typer.Option(help="Only this device.", metavar="ID")] = None,
     steps: Annotated[
@@ -61,11 +63,16 @@ def _print_one(path: str, options: Options, form: Form) -> None:
     from torchdiag import api  # noqa: PLC0415
     from torchdiag.report.plain_text import plain  # noqa: PLC0415
     from torchdiag.report.progress import reading  # noqa: PLC0415
-    from torchdiag.trace.load import load  # noqa: PLC0415
 
     with reading(plain(path)) as progress:
-        trace = load(path, progress=progress)
-    found = api.breakdown(trace, steps=options.steps, window=options.window, device=options.device, top=options.top)
+        found = api.breakdown(
+            path,
+            steps=options.steps,
+            window=options.window,
+            device=options.device,
+            top=options.top,
+            progress=progress,
+        )
     if form == "json":
         from torchdiag.report import breakdown_json  # noqa: PLC0415
 

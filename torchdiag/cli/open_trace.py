@@ -8,7 +8,9 @@ import typer
 
 
 def run(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="The trace; - for standard input.")],
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="The trace, or the folder of a run; - for standard input.")
+    ],
     keep: Annotated[bool, typer.Option("--keep", help="Go on serving after the trace was fetched.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link and open no browser.")] = False,
 ) -> None:
@@ -22,9 +24,10 @@ def run(
     """
     from torchdiag.cli.show_in_browser import show  # noqa: PLC0415
     from torchdiag.cli.viewable import viewable  # noqa: PLC0415
+    from torchdiag.history.run_folder import trace_of  # noqa: PLC0415
     from torchdiag.report.serve import TraceServer  # noqa: PLC0415
 
     # The port first: scanning a large trace only to find it taken would be a waste.
-    with TraceServer() as server, viewable(trace) as (file, name):
+    with TraceServer() as server, viewable(trace_of(trace)) as (file, name):
         show(server.link(name), no_browser)
         server.serve(file, name, keep=keep)

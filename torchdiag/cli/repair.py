@@ -8,7 +8,9 @@ import typer
 
 
 def run(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="The damaged trace; - for standard input.")],
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="The damaged trace, or the folder of a run; - for standard input.")
+    ],
     output: Annotated[
         str,
         typer.Option(
@@ -27,11 +29,13 @@ def run(
     from torchdiag.cli.mending import mend  # noqa: PLC0415
     from torchdiag.cli.new_file import STANDARD_OUTPUT, refuse_same_file, writing  # noqa: PLC0415
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
+    from torchdiag.history.run_folder import trace_of  # noqa: PLC0415
     from torchdiag.report import repair_words  # noqa: PLC0415
     from torchdiag.trace.quality import QualityLog  # noqa: PLC0415
 
     if json and output == STANDARD_OUTPUT:
         raise TorchdiagError("--json and -o - would both write to standard output; name a file for the trace")
+    trace = trace_of(trace)
     refuse_same_file(trace, output)
     quality = QualityLog()
     with writing(output, force=force) as sink:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchdiag.errors import TorchdiagError
+from torchdiag.history.run_folder import is_run
 from torchdiag.trace.quality import QualityLog
 from torchdiag.trace.source import STANDARD_INPUT, chunks
 
@@ -17,7 +18,8 @@ _MARKS = (b'"traceEvents"', b'"ph"', b'"schemaVersion"', b'"deviceProperties"')
 def trace_files(arguments: Sequence[str]) -> list[str]:
     """The paths the arguments name, each once, in the order given; those of a directory or pattern sorted.
 
-    A directory stands for the files under it that look like traces. A path that does not exist is kept, so that
+    The folder of a run is a path of its own, any other directory stands for the runs and the files under it that look
+    like traces. A path that does not exist is kept, so that
     whoever opens it says so. Raises TorchdiagError for a directory or a pattern that gives nothing.
     """
     named = dict.fromkeys(path for argument in arguments for path in _files(argument))
@@ -28,6 +30,8 @@ def trace_files(arguments: Sequence[str]) -> list[str]:
 
 def _files(argument: str) -> list[str]:
     if argument == STANDARD_INPUT or Path(argument).is_file():
+        return [argument]
+    if is_run(argument):
         return [argument]
     if Path(argument).is_dir():
         found = [path for path in sorted(_under(argument)) if _looks_like_trace(path)]
@@ -44,12 +48,18 @@ def _files(argument: str) -> list[str]:
 
 
 def _under(directory: str) -> Iterator[str]:
-    for parent, _, names in os.walk(directory):
+    for parent, folders, names in os.walk(directory):
+        if is_run(parent):
+            folders.clear()
+            yield parent
+            continue
         yield from (str(Path(parent, name)) for name in names if name.lower().endswith(_SUFFIXES))
 
 
 def _looks_like_trace(path: str) -> bool:
     """Whether the start of a file holds what traces hold. True where it cannot be read: then its reader says why."""
+    if Path(path).is_dir():
+        return True
     pieces = chunks(path, quality=QualityLog())
     try:
         start = next(pieces, b"")

@@ -9,6 +9,7 @@ from html import escape
 from torchdiag.report.breakdown_page import Account, Line, Part, compose, numbers
 from torchdiag.report.figures import duration, percent
 from torchdiag.report.plain_text import shorten
+from torchdiag.report.recorded_page import TITLE, RecordedPage
 from torchdiag.report.steps_page import StepRow, StepsPage
 from torchdiag.timeline.result import Breakdown
 
@@ -56,6 +57,8 @@ def to_html(breakdown: Breakdown) -> str:
         f'<p class="td-faint">{escape(" · ".join(page.facts))}</p>',
         *(_account(account) for account in page.accounts),
     ]
+    if page.recorded is not None:
+        pieces.append(_recorded(page.recorded))
     if page.steps is not None:
         pieces.append(_steps(page.steps))
     if page.notes:
@@ -104,6 +107,15 @@ def _line(line: Line) -> str:
         f"<td>{escape(percent(line.tenths, something=line.nanoseconds > 0))}</td>"
         f"<td>{escape(duration(line.nanoseconds))}</td><td>{escape(numbers(line))}</td></tr>"
     )
+
+
+def _recorded(page: RecordedPage) -> str:
+    rows = "".join(
+        f'<tr class="td-{row.depth}"><td>{escape(row.label)}</td><td>{escape(row.often)}</td>'
+        f"<td>{escape(row.time)}</td></tr>"
+        for row in page.rows
+    )
+    return f"<h4>{TITLE}</h4><table><tr><th></th><th>{page.often}</th><th>{page.time}</th></tr>{rows}</table>"
 
 
 def _steps(steps: StepsPage) -> str:

@@ -23,6 +23,7 @@ def body(breakdown: Breakdown) -> dict[str, Any]:
         "steps": [asdict(step) for step in breakdown.steps],
         "devices": [_device(device) for device in breakdown.devices],
         "host": None if breakdown.host is None else _host(breakdown.host),
+        "recorded": [asdict(item) for item in breakdown.recorded],
     }
 
 

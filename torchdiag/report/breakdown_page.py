@@ -12,6 +12,7 @@ from typing import Literal
 from torchdiag.report import breakdown_words as words
 from torchdiag.report.figures import apportion, count, counted, rough_percent
 from torchdiag.report.plain_text import plain, shorten
+from torchdiag.report.recorded_page import RecordedPage, recorded_page
 from torchdiag.report.steps_page import StepsPage, steps_page
 from torchdiag.timeline.result import (
     STATE_NAMES,
@@ -80,6 +81,7 @@ class Page:
     accounts: tuple[Account, ...]
     steps: StepsPage | None
     notes: tuple[str, ...]
+    recorded: RecordedPage | None = None
 
 
 def compose(breakdown: Breakdown) -> Page:
@@ -94,6 +96,7 @@ def compose(breakdown: Breakdown) -> Page:
         tuple(accounts),
         steps_page(breakdown),
         tuple(notes),
+        recorded_page(breakdown.recorded),
     )
 
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from torchdiag.report.breakdown_page import ELSEWHERE, Account, Line, Page, compose, numbers
 from torchdiag.report.figures import duration, percent
+from torchdiag.report.recorded_terminal import print_recorded
 from torchdiag.report.steps_page import StepsPage
 from torchdiag.report.terminal import STYLES, Canvas, bar, pad
 from torchdiag.timeline.result import Breakdown
@@ -35,6 +36,9 @@ def print_breakdown(breakdown: Breakdown, canvas: Canvas) -> None:
     for account in page.accounts:
         canvas.line()
         _account(account, canvas, compact=several)
+    if page.recorded is not None:
+        canvas.line()
+        print_recorded(page.recorded, canvas)
     if page.steps is not None:
         canvas.line()
         _steps(page.steps, canvas)

@@ -166,6 +166,8 @@ class Args:
     direction: Texts
     metadata_name: Texts
     labels: Texts
+    raised_at: Texts
+    handled_at: Texts
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,6 +105,8 @@ TEXT_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "direction": ("direction",),
     "metadata_name": ("name",),
     "labels": ("labels",),
+    "raised_at": ("raised at", "thrown in"),
+    "handled_at": ("handled at",),
 }
 
 CATEGORY_KINDS: dict[str, Kind] = {

@@ -1,0 +1,27 @@
+"""The table of what was recorded beside the profiler, on a terminal."""
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from torchdiag.report.recorded_page import TITLE, RecordedPage
+from torchdiag.report.terminal import Canvas, pad
+
+_GAP = "  "
+_LONGEST_LABEL = 100
+
+
+def print_recorded(page: RecordedPage, canvas: Canvas) -> None:
+    """Print the table under its title."""
+    canvas.line(canvas.text(TITLE, "bold"))
+    often_width = max(len(cell) for cell in (page.often, *(row.often for row in page.rows)))
+    times = [canvas.spell(row.time) for row in page.rows]
+    time_width = max(len(cell) for cell in (page.time, *times))
+    labels = [canvas.spell("  " * row.depth + row.label) for row in page.rows]
+    room = canvas.width - often_width - time_width - 2 * len(_GAP)
+    width = min(max(map(cell_len, labels)), room, _LONGEST_LABEL)
+    heading = (pad("", width), pad(page.often, often_width, right=True), pad(page.time, time_width, right=True))
+    canvas.line(Text(_GAP.join(heading), "dim"))
+    for row, label, time in zip(page.rows, labels, times, strict=True):
+        name = Text(pad(canvas.fit(label, width), width), "" if row.depth else "bold")
+        figures = _GAP + pad(row.often, often_width, right=True) + _GAP + pad(time, time_width, right=True)
+        canvas.line(name, Text(figures))
