@@ -91,7 +91,7 @@ def value_text(value: Any, comma: str = ", ", colon: str = ": ") -> str:
         return "{" + comma.join(pairs) + "}"
     if isinstance(value, list):
         return "[" + comma.join(value_text(item, comma, colon) for item in value) + "]"
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=comma != ",")
 
 
 def pretty_text(value: Any, depth: int) -> str:

@@ -12,7 +12,7 @@ from reference.reader import parse, text_of
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "traces"
 ALL = os.environ.get("TORCHDIAG_CORPUS") == "all"
 """Whether the slow references read every trace, or leave out the few large ones of which a smaller twin is read."""
-LARGE_BYTES = 1_000_000
+LARGE_BYTES = 900_000
 
 needs_traces = pytest.mark.skipif(not FOLDER.is_dir(), reason="no folder of real traces beside the project")
 
