@@ -50,8 +50,11 @@ def operator(start: int, length: int, name: str = "aten::mm", *, thread: int = 1
     return event("cpu_op", name, start, length, (100, thread), {})
 
 
-def frame(start: int, length: int, name: str = "train.py(88): step", *, thread: int = 1) -> Event:
-    return event("python_function", name, start, length, (100, thread), {})
+def frame(
+    start: int, length: int, name: str = "train.py(88): step", *, thread: int = 1, called_from: str | None = None
+) -> Event:
+    args = {} if called_from is None else {"CallFrom": called_from}
+    return event("python_function", name, start, length, (100, thread), args)
 
 
 def annotation(start: int, length: int, name: str, *, thread: int = 1) -> Event:

@@ -56,6 +56,27 @@ def test_a_frame_carries_its_parts():
     assert place.event == 2
 
 
+def test_the_running_line_is_told_where_a_called_frame_knows_it():
+    found = told(
+        *FIRST,
+        frame(0, 500, "train.py(80): step"),
+        frame(60, 30, "torch/nn/modules/module.py(1532): _call_impl", called_from="train.py:88"),
+        frame(70, 10, "torch/nn/modules/linear.py(5): forward", called_from="torch/nn/modules/module.py:1534"),
+        frame(100, 20, "<built-in method item of Tensor object at 0x7f>", called_from="train.py:91"),
+        frame(130, 70, "other.py(7): helper", called_from="train.py:95"),
+        frame(150, 20, "<built-in function len>", called_from="other.py:9"),
+        call(200, 10, 2),
+        kernel(210, 10, 2),
+    )
+    assert {name: ns for name, ns, _ in found["python"]} == {
+        "train.py:80 step": 10 + 10 + 10,  # 50..60, 90..100, 120..130: no called frame tells the line
+        "train.py:88 step": 30,
+        "train.py:91 step": 20,
+        "other.py:7 helper": 20 + 30,
+        "other.py:9 helper": 20,
+    }
+
+
 def test_framework_is_told_by_the_outermost_operator_and_its_frame():
     found = told(
         *FIRST,

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -49,8 +49,8 @@ TYPED_IN = ("<ipython-input", "<stdin>")
 class Frame:
     """A Python function: its file as the trace spells it, a line of it, and its name.
 
-    The line of a `python_function` event is the first line of the function; that of a `Call stack` argument is the
-    line that was running.
+    The line of a `python_function` event is the first line of the function; that of a `Call stack` argument, and of
+    what a called frame says it was called from, is the line that was running.
     """
 
     file: str
@@ -63,6 +63,11 @@ class Frame:
         parts = self.file.replace("\\", "/").split("/")
         short = "/".join(parts[-2:]) if parts[-1] in ("__init__.py", "__main__.py") else parts[-1]
         return f"{short}:{self.line} {self.function}"
+
+    def running(self, called_from: str) -> "Frame":
+        """This frame at the line of `path/file.py:90`, where a frame it called says it was called from."""
+        file, _, line = called_from.rpartition(":")
+        return replace(self, line=int(line)) if file == self.file and line.isdigit() else self
 
 
 def parse(name: str) -> Frame | None:
@@ -81,6 +86,11 @@ def is_user(name: str) -> bool:
     """
     frame = parse(name)
     return frame is not None and _is_user_file(frame.file)
+
+
+def is_user_line(called_from: str) -> bool:
+    """Whether `path/file.py:90` points at code outside torch and the standard library."""
+    return _is_user_file(called_from.rpartition(":")[0])
 
 
 def without_address(name: str) -> str:

@@ -39,6 +39,7 @@ class _Features:
     cause: Codes
     operator: Codes
     frame: Codes
+    line: Codes
     stack: Codes
     annotation: Codes
     backward: Codes
@@ -128,6 +129,7 @@ def _features(landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64]
         cause=cause,
         operator=_names(trace, around.operator, around.operator >= 0),
         frame=_names(trace, around.frame, around.frame >= 0),
+        line=np.where(around.call >= 0, trace.args.call_from.at(around.call, NO_TEXT), np.int32(NO_TEXT)),
         stack=np.where(around.stack >= 0, trace.args.call_stack.at(around.stack, NO_TEXT), NO_TEXT),
         annotation=_names(trace, around.annotation, around.annotation >= 0),
         backward=(around.forward >= 0).astype(np.int32),
@@ -239,6 +241,8 @@ def _facts(trace: Trace, features: _Features, stretch: int) -> Facts:
 
     name, loader, in_loader = text(features.frame), text(features.loader), bool(features.in_loader[stretch])
     frame = frames.parse(name) if name is not None else None
+    if frame is not None and (line := text(features.line, trace.texts)) is not None:
+        frame = frame.running(line)
     stack = frames.call_stack(text(features.stack, trace.texts) or "")
     if stack:
         inside = frames.innermost_user(frames.inside_loader(stack)) if loader is not None else None

@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline import forward
+from torchdiag.timeline import forward, frames
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.stacks import Stacks, user_frames
 from torchdiag.trace import classify
 from torchdiag.trace.columns import NO_TEXT, Trace
@@ -37,6 +38,7 @@ class Landmarks:
     operators: Stacks
     frames: Stacks
     call_stacks: Stacks
+    calls: Stacks
     annotations: Stacks
     backward: Stacks
 
@@ -52,6 +54,7 @@ class Landmarks:
             operators=Stacks(trace, operators[~envelope]),
             frames=Stacks(trace, user_frames(trace)),
             call_stacks=Stacks(trace, _with_call_stack(trace)),
+            calls=Stacks(trace, _called_by_users(trace)),
             annotations=Stacks(trace, annotations[~mark]),
             backward=Stacks(trace, forward.backward_operators(trace)),
         )
@@ -61,14 +64,16 @@ class Landmarks:
 class Sites:
     """Rows of the events around m instants, int64[m] each, -1 where there is none.
 
-    `operator` is the outermost operator, `frame` the innermost frame of a person's code, `stack` an operator with a
-    `Call stack` argument, `annotation` the innermost annotation that is no step mark (`stack` and `annotation` only
-    where there is no frame). Inside a backward operator whose forward operator is known (`forward`) these tell of the
-    forward operator, except where a person's own code runs in the backward pass.
+    `operator` is the outermost operator, `frame` the innermost frame of a person's code, `call` what that frame was
+    calling, where the trace tells from which line, `stack` an operator with a `Call stack` argument, `annotation` the
+    innermost annotation that is no step mark (`stack` and `annotation` only where there is no frame). Inside a
+    backward operator whose forward operator is known (`forward`) these tell of the forward operator, except where a
+    person's own code runs in the backward pass.
     """
 
     operator: Rows
     frame: Rows
+    call: Rows
     stack: Rows
     annotation: Rows
     forward: Rows
@@ -104,7 +109,18 @@ def sites(
     bare = np.flatnonzero(frame < 0)
     stack[bare] = landmarks.call_stacks.innermost(track[bare], instant[bare])
     annotation[bare] = landmarks.annotations.innermost(track[bare], instant[bare])
-    return Sites(operator, frame, stack, annotation, origin)
+    return Sites(operator, frame, _call(landmarks, track, instant, frame), stack, annotation, origin)
+
+
+def _call(landmarks: Landmarks, track: NDArray[np.int32], instant: NDArray[np.int64], frame: Rows) -> Rows:
+    """Rows of the frames that `frame` was calling. What a person's code calls from within it is no person's code."""
+    call = np.full(len(instant), -1, np.int64)
+    asked = np.flatnonzero(frame >= 0) if landmarks.calls else frame[:0]
+    found = landmarks.calls.innermost(track[asked], instant[asked])
+    start = landmarks.trace.ts_ns
+    within = (found >= 0) & (found != frame[asked]) & (start[found] >= start[frame[asked]])
+    call[asked[within]] = found[within]
+    return call
 
 
 def _forward(landmarks: Landmarks, track: NDArray[np.int32], instant: NDArray[np.int64], frame: Rows) -> Rows:
@@ -127,3 +143,13 @@ def _with_call_stack(trace: Trace) -> Rows:
     told = (column.values != NO_TEXT) & ~empty[column.values]
     rows = column.rows[told].astype(np.int64)
     return rows[trace.kind[rows] == Kind.OPERATOR]
+
+
+def _called_by_users(trace: Trace) -> Rows:
+    """Rows of the Python frames that tell which line of a person's code called them."""
+    column = trace.args.call_from
+    by_user = np.zeros(len(trace.texts) + 1, np.bool_)  # the last is for NO_TEXT, which is -1
+    for code in distinct(column.values[column.values != NO_TEXT]).tolist():
+        by_user[code] = frames.is_user_line(trace.texts[code])
+    rows = column.rows[by_user[column.values]].astype(np.int64)
+    return rows[trace.kind[rows] == Kind.PYTHON]

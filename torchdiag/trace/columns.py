@@ -159,6 +159,7 @@ class Args:
     input_strides: Texts
     concrete_inputs: Texts
     call_stack: Texts
+    call_from: Texts
     module_hierarchy: Texts
     kernel_backend: Texts
     kernel_file: Texts

@@ -98,6 +98,7 @@ TEXT_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "input_strides": ("Input Strides",),
     "concrete_inputs": ("Concrete Inputs",),
     "call_stack": ("Call stack",),
+    "call_from": ("CallFrom",),
     "module_hierarchy": ("Module Hierarchy",),
     "kernel_backend": ("kernel_backend",),
     "kernel_file": ("kernel_file",),
