@@ -66,13 +66,15 @@ def of_exit(code: int, target: str) -> Failure:
     )
 
 
-def of_timeout(seconds: float) -> Failure:
-    """The process was ended because its time was up."""
-    message = (
-        f"Not finished after {seconds:g} s, the limit given (`--timeout`), so it was ended; "
-        "the output shows where it was."
-    )
-    return Failure(kind="timeout", message=message)
+def of_timeout(seconds: float, *, traceback: str, stacks: str) -> Failure:
+    """The process was ended because its time was up. `traceback` is the target's own, where it was still able to give
+    one; `stacks` is what `faulthandler` printed of all threads, innermost frame first.
+    """
+    calls = [line.strip() for line in traceback.splitlines() if line.lstrip().startswith('File "')]
+    innermost = calls[-1:] or [line.strip() for line in stacks.splitlines() if line.lstrip().startswith('File "')][:1]
+    where = f" It was at {innermost[0].removeprefix('File ')}." if innermost else ""
+    message = f"Not finished after {seconds:g} s, the limit given (`--timeout`), so it was ended.{where}"
+    return Failure(kind="timeout", message=message, traceback=traceback or stacks)
 
 
 def interrupted() -> Failure:

@@ -23,7 +23,7 @@ class LoaderSteps:
         self._original: Any = None
 
     def install(self) -> None:
-        """Hook into torch's DataLoader iterators."""
+        """Hook into torch's DataLoader iterators. Torch has been imported."""
         from torch.utils.data.dataloader import _BaseDataLoaderIter  # noqa: PLC0415 - torch is imported late
 
         original = _BaseDataLoaderIter.__next__

@@ -39,7 +39,7 @@ class OptimizerSteps:
         """Whether the program has an optimizer."""
 
     def install(self) -> None:
-        """Hook into torch's optimizers."""
+        """Hook into torch's optimizers. Torch has been imported."""
         from torch.optim import Optimizer  # noqa: PLC0415 - so that the command line starts without torch
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: PLC0415
 

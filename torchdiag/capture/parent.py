@@ -139,8 +139,9 @@ def _failure(
     options: ProfileOptions, ended: Ended, lines: dict[str, str], told: Failure | None, *, out_of_memory: bool
 ) -> Failure | None:
     if ended.timed_out and options.timeout_s is not None:
-        failure = failures.of_timeout(options.timeout_s)
-        return failure if told is None else msgspec.structs.replace(failure, traceback=told.traceback)
+        traceback = told.traceback if told is not None else ""
+        stacks = ended.stacks.decode("utf-8", "backslashreplace")
+        return failures.of_timeout(options.timeout_s, traceback=traceback, stacks=stacks)
     if ended.interrupted:
         return told if told is not None and told.kind == "interrupted" else failures.interrupted()
     if "disk" in lines or ended.returncode == child.DISK:

@@ -23,12 +23,16 @@ _CHUNK: Final = 1 << 16
 
 @dataclass(slots=True)
 class Ended:
-    """How a child ended. `returncode` as `subprocess` has it; `log_error` says why the output could not be kept."""
+    """How a child ended. `returncode` as `subprocess` has it; `log_error` says why the output could not be kept.
+
+    `tail` is the end of its output; where it was asked at the timeout where it hangs, `stacks` is what came after that.
+    """
 
     returncode: int = 0
     timed_out: bool = False
     interrupted: bool = False
     tail: bytes = b""
+    stacks: bytes = b""
     log_error: str = ""
     lines: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
@@ -129,9 +133,25 @@ class Child:
         return self._finished_at is not None and not self._runs_on and now - self._finished_at > 6 * _GRACE_S
 
     def _ask_where(self, process: subprocess.Popen[bytes]) -> None:
-        if hasattr(signal, "SIGUSR1"):
-            _send(process.pid, signal.SIGUSR1)
-            time.sleep(_TICK_S)
+        """At the timeout: where all threads are, as `faulthandler` prints it into the output."""
+        output = process.stdout
+        if output is None or not hasattr(signal, "SIGUSR1"):
+            return
+        self._drain(output.fileno())
+        before = self._ended.tail
+        self._ended.tail = b""
+        _send(process.pid, signal.SIGUSR1)
+        time.sleep(_TICK_S)
+        self._drain(output.fileno())
+        self._ended.stacks, self._ended.tail = self._ended.tail, before
+
+    def _drain(self, descriptor: int) -> None:
+        # A bounded number of times: a target may print faster than it is read.
+        for _ in range(_MOST_BYTES // _CHUNK):
+            chunk = _read(descriptor)
+            if not chunk:
+                return
+            self._take(chunk)
 
     def _tell(self, process: subprocess.Popen[bytes]) -> float:
         _send(process.pid, signal.SIGINT)
@@ -141,10 +161,12 @@ class Child:
         chunk = _read(descriptor)
         if chunk is None:
             return True
-        self._ended.tail = (self._ended.tail + chunk)[-_TAIL_BYTES:]
-        if self._file is not None:
-            self._keep(chunk)
+        self._take(chunk)
         return bool(chunk)
+
+    def _take(self, chunk: bytes) -> None:
+        self._ended.tail = (self._ended.tail + chunk)[-_TAIL_BYTES:]
+        self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
         if self._file is None or self._written > _MOST_BYTES:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from torchdiag.capture.after_import import after_import
 from torchdiag.capture.loader_steps import LoaderSteps
 from torchdiag.capture.optimizer_steps import OptimizerSteps
 from torchdiag.history.run_result import StepSource
@@ -63,13 +65,17 @@ class StepFinder:
         self.source: StepSource | None = None
 
     def install(self) -> None:
-        """Watch from now on. Imports torch; the main thread must call."""
+        """Watch from now on, torch's steps from when the program imports it. The main thread must call."""
         global _finder  # noqa: PLW0603 - `step()` has to find it
         _finder = self
         if self._seconds is None:
+            after_import("torch", self._install_hooks)
+        self._await_windows()
+
+    def _install_hooks(self) -> None:
+        if _finder is self:
             self._optimizers.install()
             self._loaders.install()
-        self._await_windows()
 
     def remove(self) -> None:
         """Watch no more."""
@@ -134,13 +140,20 @@ class StepFinder:
     def _rang(self, number: int, frame: FrameType | None) -> None:
         if _finder is not self:
             return
-        window = self._seconds or _WINDOW_S
-        if self._waiting:
-            self._waiting = False
+        if not _torch_is_there():
+            self._alarm(self._seconds or _UNFOUND_S)
+            return
+        self._waiting = False
         self.tick("time")
         if _finder is self and self.source == "time":
-            self._alarm(window)
+            self._alarm(self._seconds or _WINDOW_S)
 
     def _alarm(self, seconds: float) -> None:
         if hasattr(signal, "setitimer") and os.getpid() == self._owner:
             signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _torch_is_there() -> bool:
+    """Whether the program has imported torch, to its end."""
+    torch = sys.modules.get("torch")
+    return torch is not None and not getattr(torch.__spec__, "_initializing", False)
