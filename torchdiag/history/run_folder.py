@@ -104,6 +104,19 @@ def make(out: str | None, options: ProfileOptions, now: datetime) -> Path:
     return folder
 
 
+def discard_empty(folder: Path) -> None:
+    """Remove a folder that `make` made and nothing came of: with nothing in it but an empty output, if that."""
+    output = folder / OUTPUT
+    try:
+        if output.is_file() and not output.stat().st_size:
+            output.unlink()
+        folder.rmdir()
+        if folder.parent == Path(RUNS):
+            folder.parent.rmdir()
+    except OSError:
+        return
+
+
 def _name(options: ProfileOptions, now: datetime) -> str:
     """`resnet18-train-20250131-120000`; what is no model has no mode."""
     target = options.target

@@ -120,10 +120,8 @@ def throwing_operators(trace: Trace) -> dict[str, str]:
         return {}
     threads = zip(trace.tracks.pids, trace.tracks.tids, strict=True)
     by_thread = {(str(pid), str(tid)): number for number, (pid, tid) in enumerate(threads)}
-    thread = np.array(
-        [by_thread.get((str(trace.tracks.pids[track]), tracks[track][1]), -1) for track in trace.track[rows].tolist()],
-        np.int32,
-    )
+    on: list[int] = trace.track[rows].tolist()
+    thread = np.array([by_thread.get((str(trace.tracks.pids[track]), tracks[track][1]), -1) for track in on], np.int32)
     at = trace.ts_ns[rows]
     found = Stacks(trace, operators).innermost(thread, at)
     outside = np.flatnonzero(found < 0)
