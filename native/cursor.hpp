@@ -1,6 +1,7 @@
 // A position in the text, or the reason why there is none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace torchdiag {
@@ -21,10 +22,5 @@ constexpr int kDepthLimit = 512;
 
 inline bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
-
-inline const char* skip_space(const char* p) {
-    while (is_space(*p)) ++p;
-    return p;
-}
 
 }  // namespace torchdiag

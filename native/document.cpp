@@ -7,6 +7,7 @@
 #include "json.hpp"
 #include "recover.hpp"
 #include "text.hpp"
+#include "vector.hpp"
 
 namespace torchdiag {
 
@@ -40,7 +41,7 @@ void Document::feed(const char* bytes, std::size_t count) {
 void Document::finish() {
     final_ = true;
     pump();
-    const bool complete = state_ == State::outside || state_ == State::lost_header;
+    const bool complete = state_ == State::outside || (state_ == State::lost_header && !cut_);
     if (!complete) sink_.tally.note(Damage::truncated_json, base_ + static_cast<std::int64_t>(buffer_.size()));
 }
 
@@ -103,6 +104,7 @@ void Document::begin_events(const char* p) {
 void Document::lose(State state, char before) {
     state_ = state;
     before_ = before;
+    depth_ = before == '{' ? 1 : 0;
 }
 
 const char* Document::outside(const char* p, const char* end) {
@@ -133,8 +135,8 @@ const char* Document::outside(const char* p, const char* end) {
         }
         const bool array = *p == '[';
         // What follows garbage must look like a document, or text in brackets would be one.
-        const bool plausible = inside >= end || *inside == (array ? '{' : '"') || *inside == (array ? ']' : '}');
-        if (plausible || (documents_ == 0 && !garbage_)) {
+        const bool plausible = *inside == (array ? '{' : '"') || *inside == (array ? ']' : '}');
+        if (plausible || !garbage_) {
             begin_document(array, p);
             state_ = State::key;
             if (array) begin_events(p);
@@ -308,7 +310,7 @@ const char* Document::find_event(const char* p, const char* end) {
         Sight sight = Sight::no;
         // Before a brace that opens an event stands a comma or a bracket, never the colon of a key.
         if (c == '{' && (before_ == ',' || before_ == '[' || before_ == '}' || before_ == ']')) {
-            sight = event_starts(p, end, events_begun_ && header);
+            sight = event_at(p, end);
             if (sight == Sight::yes) {
                 if (!events_begun_) begin_events(p);
                 after_comma_ = false;
@@ -324,7 +326,7 @@ const char* Document::find_event(const char* p, const char* end) {
                 begin_events(p);
                 return inside;
             }
-        } else if (c == ']' && before_ == '}' && !header) {
+        } else if (c == ']' && before_ == '}' && depth_ == 0 && !header) {
             sight = events_end(p, end);
             if (sight == Sight::yes || (sight == Sight::unclear && final_)) {
                 after_comma_ = false;
@@ -334,8 +336,23 @@ const char* Document::find_event(const char* p, const char* end) {
         }
         if (sight == Sight::unclear && !final_) break;
         before_ = c;
+        // Brackets in strings are counted as well: an end of the list that is missed costs less than one that is none.
+        if (c == '{' || c == '[') ++depth_;
+        if (c == '}' || c == ']') --depth_;
     }
     return p == start ? starved() : p;
+}
+
+// Whether an event starts at p. One that begins with another key than `ph` might be any object: it must have that key,
+// and be valid.
+Sight Document::event_at(const char* p, const char* end) const {
+    const Sight surely = event_starts(p, end, true);
+    if (surely != Sight::no || (events_begun_ && state_ == State::lost_header)) return surely;
+    const Sight perhaps = event_starts(p, end, false);
+    if (perhaps != Sight::yes) return perhaps;
+    const char* stop = value_end(p, end);
+    if (stop == starved() && !decide_now(p, end)) return Sight::unclear;
+    return !stopped(stop) && has_key(p, stop, "ph") ? Sight::yes : Sight::no;
 }
 
 }  // namespace torchdiag

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "array.hpp"
+#include "recover.hpp"
 #include "sink.hpp"
 
 namespace torchdiag {
@@ -39,6 +40,7 @@ private:
     const char* after_element(const char* p, const char* end);
     const char* metadata(const char* key, const char* key_end, const char* p, const char* end);
     const char* find_event(const char* p, const char* end);
+    Sight event_at(const char* p, const char* end) const;
     void begin_document(bool array, const char* p);
     void begin_events(const char* p);
     void lose(State state, char before);
@@ -63,6 +65,7 @@ private:
     bool cut_ = false;             // lost because the text ended
     bool garbage_ = false;         // already complained about the text between documents
     char before_ = 0;              // while lost: the last character that is no white space
+    long depth_ = 0;               // while lost: brackets opened less brackets closed
     int documents_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "cursor.hpp"
 #include "json.hpp"
+#include "vector.hpp"
 
 namespace torchdiag {
 

@@ -50,9 +50,9 @@ Taken Events::take(const char* p, const char* end, std::int64_t offset) {
         key_ = general.key;
         p = next;
         for (;;) {
-            repeated_ = key_->serial == serial_;
+            repeated_ = key_->object == object_[key_->in_args] && !key_->shared;
             if (repeated_) note(Damage::duplicate_key);
-            key_->serial = serial_;
+            key_->object = object_[key_->in_args];
             const char* stop = read(p, end);
             if (stopped(stop)) {
                 roll_back();
@@ -170,7 +170,7 @@ const char* Events::hop(const char* p, const char* end, bool opened, Hop& hop) {
 }
 
 void Events::begin() {
-    ++serial_;
+    object_[0] = ++objects_;
     event_ = Event{kMissing, kMissing, 0, -1, -1, -1, -1, 0, false, false, false};
     if (!found_.empty) found_ = Tally();
 }
@@ -207,6 +207,7 @@ void Events::open_args() {
         roll_back();
     }
     event_.has_args = true;
+    object_[1] = ++objects_;
 }
 
 std::int32_t Events::track_of(std::int32_t pid, std::int32_t tid) {

@@ -126,7 +126,8 @@ private:
     bool repeated_ = false;    // the event had this key before
     Event event_;
     std::uint32_t row_ = 0;
-    std::uint64_t serial_ = 0;  // of the event being read, counting every attempt
+    std::uint64_t objects_ = 0;           // read so far, counting every attempt
+    std::uint64_t object_[2] = {0, 0};  // the numbers of the event being read and of its args
     Tally found_;               // in the event being read
     const char* event_start_ = nullptr;
     const char* text_start_ = nullptr;

@@ -35,11 +35,12 @@ struct Key {
 
     Role role;
     bool in_args;
+    bool shared = false;       // stands for all keys that are too many to remember
     std::uint8_t way_count = 0;
     std::uint8_t likely = 0;   // the way taken last
     std::uint8_t oldest = 0;   // the way to forget next
     std::int32_t column;
-    std::uint64_t serial = 0;  // of the event that had this key last
+    std::uint64_t object = 0;  // the last object that had this key
     Way ways[kWays];
 
     Way& new_way() {
@@ -53,7 +54,7 @@ struct Key {
 // The keys of one level, found by their raw spelling.
 class Keys {
 public:
-    explicit Keys(bool in_args) : in_args_(in_args) { add_key(Role::ignore, -1); }
+    explicit Keys(bool in_args) : in_args_(in_args) { add_key(Role::ignore, -1).shared = true; }
     void define(const char* text, std::size_t length, Role role, std::int32_t column);
     Key* find(const char* raw, std::size_t length, bool escaped);
 
@@ -73,7 +74,7 @@ private:
     const bool in_args_;
     TextTable known_;       // unescaped
     TextTable spellings_;   // raw; a key has as many Key objects as spellings
-    std::deque<Key> keys_;  // the first is for what is not remembered
+    std::deque<Key> keys_;  // the first is the shared one
     Array<Key*> by_spelling_;
     Array<std::int32_t> columns_;
     Array<Role> roles_;

@@ -71,7 +71,7 @@ bool Mender::object(const char*& p, int depth) {
             comma = p++;
             continue;
         }
-        if ((*p == '{' || *p == ']') && bracket_is_missing(p)) {
+        if (!first && (*p == '{' || *p == ']') && bracket_is_missing(p)) {
             if (comma != nullptr) p = comma;
             break;
         }
@@ -225,7 +225,7 @@ const char* mend(const char* p, MendText& text, Array<char>& out, bool event) {
 // An event must be followed by something that may follow an event, or its end was misjudged.
 bool well_followed(const char* stop, MendText& text) {
     const char* next = text.ahead(stop);
-    return next == text.end || *next == ',' || *next == ']' || *next == '{' || *next == '}';
+    return next == text.end || *next == ',' || *next == ']' || *next == '{';
 }
 
 }  // namespace

@@ -136,6 +136,8 @@ bool MendText::string(const char*& p, bool event_level, Around around, Array<cha
                 while (*stop != ',') --stop;
                 p = stop - 1;
             } else {
+                const char* inside;
+                if (sees(events_start(p, end, inside))) return false;  // ran into the next document
                 inner_quotes = true;
             }
         } else if (c == '{' && (before == ',' || before == '}') && sees(event_starts(p, end, false))) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cursor.hpp"
+#include "vector.hpp"
 
 namespace torchdiag {
 

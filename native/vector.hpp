@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cursor.hpp"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #elif defined(__ARM_NEON) && defined(__aarch64__)
@@ -37,6 +39,24 @@ inline const char* find_special(const char* p) {
     }
 #else
     while (*p != '"' && *p != '\\' && static_cast<signed char>(*p) >= 0x20) ++p;
+    return p;
+#endif
+}
+
+// The first byte from p on that is no white space.
+inline const char* skip_space(const char* p) {
+    // Most often there is none or one blank; where there are more, a line was indented.
+    if (!is_space(*p) || !is_space(*++p)) return p;
+#if defined(__SSE2__)
+    for (;; p += 16) {
+        const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        const auto is = [&](char c) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(c)); };
+        const __m128i space = _mm_or_si128(_mm_or_si128(is(' '), is('\n')), _mm_or_si128(is('\t'), is('\r')));
+        const unsigned other = static_cast<unsigned>(_mm_movemask_epi8(space)) ^ 0xFFFF;
+        if (other != 0) return p + __builtin_ctz(other);
+    }
+#else
+    while (is_space(*p)) ++p;
     return p;
 #endif
 }

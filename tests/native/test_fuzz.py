@@ -1,0 +1,89 @@
+"""The scanner and the repair keep their laws on texts that nobody thought of, under sanitizers.
+
+The laws are in `native/fuzz/laws.cpp`. Set TORCHDIAG_FUZZ_SECONDS to search longer than the usual budget.
+"""
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from seeds import WORDS, seeds
+
+ROOT = Path(__file__).parents[2]
+NATIVE = ROOT / "native"
+TRACES = ROOT.parent / "shared" / "traces"
+SECONDS = int(os.environ.get("TORCHDIAG_FUZZ_SECONDS", "20"))
+FLAGS = ["-std=c++17", "-O1", "-g", "-fno-sanitize-recover=undefined"]
+
+
+def compiler() -> str:
+    found = next((name for name in ("clang++", "clang++-14") if shutil.which(name)), None)
+    if found is None:
+        pytest.skip("clang++ is not installed")
+    return found
+
+
+def build(target: Path, *sources: str, sanitizers: str) -> None:
+    files = [NATIVE / "fuzz" / source for source in sources] + sorted(NATIVE.glob("*.cpp"))
+    command = [compiler(), *FLAGS, f"-fsanitize={sanitizers}", *map(str, files), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("replay") / "replay"
+    build(target, "replay.cpp", "laws.cpp", sanitizers="address,undefined")
+    return target
+
+
+def check(replay: Path, *files: Path) -> None:
+    done = subprocess.run([replay, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
+    build(tmp_path / "fuzz", "fuzz_scan.cpp", "laws.cpp", sanitizers="fuzzer,address,undefined")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number, seed in enumerate(seeds()):
+        (corpus / str(number)).write_bytes(bytes([3, 5]) + seed)
+    quoted = (word.replace('"', '\\"') for word in WORDS)
+    (tmp_path / "words").write_text("".join(f'"{word}"\n' for word in quoted))
+    limits = [f"-max_total_time={SECONDS}", "-max_len=2048", "-timeout=30", f"-dict={tmp_path / 'words'}"]
+    done = subprocess.run(
+        [tmp_path / "fuzz", *limits, f"-artifact_prefix={tmp_path}/", corpus],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_damaged_and_real_traces_pass_the_sanitizers(replay: Path, tmp_path: Path) -> None:
+    packed = sorted((TRACES / "malformed").glob("*.json.gz"))
+    if not packed:
+        pytest.skip("there is no collection of traces beside the project")
+    # The smallest ones: sanitizers are slow.
+    packed += sorted(TRACES.glob("*/*.json.gz"), key=lambda path: path.stat().st_size)[:40]
+    files: list[Path] = []
+    for number, path in enumerate(packed):
+        data = path.read_bytes()
+        try:
+            text = gzip.decompress(data)
+        except (OSError, EOFError):
+            text = data
+        files.append(tmp_path / str(number))
+        files[-1].write_bytes(text)
+    check(replay, *files)
+
+
+def test_seeds_pass_the_sanitizers(replay: Path, tmp_path: Path) -> None:
+    files = [tmp_path / str(number) for number in range(len(seeds()))]
+    for file, seed in zip(files, seeds(), strict=True):
+        file.write_bytes(seed)
+    check(replay, *files)
