@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from seeds import WORDS, seeds
+from trace_seeds import WORDS, seeds
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "native"

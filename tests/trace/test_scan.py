@@ -289,8 +289,8 @@ def test_arguments_are_no_event_keys_and_event_keys_no_arguments() -> None:
 @pytest.mark.parametrize("space", ["", " ", "\n", "\r\n", "\t", "\n" + " " * 40])
 def test_white_space_may_be_anywhere(space: str) -> None:
     tokens = (
-        '{ "a" : 1 , "traceEvents" : [ { "ph" : "X" , "ts" : 1.5 , "args" : { "stream" : 7 , "grid" : [1] } , "dur" : 2 } '
-        ', { "ph" : "M" , "args" : { } } , { } ] , "b" : { "c" : [ ] } }'
+        '{ "a" : 1 , "traceEvents" : [ { "ph" : "X" , "ts" : 1.5 , "args" : { "stream" : 7 , "grid" : [1] } , '
+        '"dur" : 2 } , { "ph" : "M" , "args" : { } } , { } ] , "b" : { "c" : [ ] } }'
     )
     trace = scanned(space + tokens.replace(" ", space) + space)
     assert rows(trace) == [{"ph": "X", "ts": 1500, "stream": 7, "grid": "[1]", "dur": 2000}, {"ph": "M"}, {}]

@@ -347,12 +347,12 @@ def test_a_document_after_one_that_was_cut() -> None:
 
 
 def test_every_code_has_a_sentence_for_one_and_for_several() -> None:
-    codes = (
-        "truncated-json dropped-event damaged-header damaged-metadata stray-text trailing-garbage several-documents "
-        "bad-escape unescaped-quote control-character bad-utf8 bare-word bad-number trailing-comma missing-comma "
-        "missing-quote missing-bracket deep-nesting string-number integer-overflow duplicate-key"
-    ).split()
-    for code in codes:
+    codes = """
+        truncated-json dropped-event damaged-header damaged-metadata stray-text trailing-garbage several-documents
+        bad-escape unescaped-quote control-character bad-utf8 bare-word bad-number trailing-comma missing-comma
+        missing-quote missing-bracket deep-nesting string-number integer-overflow duplicate-key
+    """
+    for code in codes.split():
         log = QualityLog()
         tell(log, code, 1, 0)
         tell(log, code, 1234, 5)

@@ -1,23 +1,18 @@
 """However a text is cut into pieces, what is read from it is the same."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scanning import everything, repaired, scanned
+from trace_seeds import seeds
 
 from torchdiag.trace.quality import UnreadableTraceError
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
-from seeds import seeds  # noqa: E402
-
-PIECES = tuple(
-    '{ } [ ] , : " \\ {"ph":"X" "ph": "X", "name": "a\\u0041\\ud83d\\ude00é", "cat": "k", "pid": 1, "tid": "t", '
-    '"ts": 1.5, "dur": 2 "args": { "stream": 7 "grid": [1, 2] }} ]} {"traceEvents": [ "traceEvents": NaN null 12.75e-1 '
-    '\\U \n \x01 \ufeff x" }, {'.split(" ")
-)
+TEXT = r"""
+    { } [ ] , : " \ {"ph":"X" "ph": "X", "name": "a\u0041\ud83d\ude00é", "cat": "k", "pid": 1, "tid": "t", "ts": 1.5,
+    "dur": 2 "args": { "stream": 7 "grid": [1, 2] }} ]} {"traceEvents": [ "traceEvents": NaN null 12.75e-1 \U x" }, {
+"""
+PIECES = (*TEXT.split(), "\n", "\x01", "\ufeff")
 
 
 def outcome(text: bytes, chunk: int = 1 << 20, block: int = 0) -> object:

@@ -123,7 +123,8 @@ class _Scanner:
         tids = self._array(found.track_tid, np.int32)
         place: dict[tuple[int | str | None, int | str | None], int] = {}
         renumbered = np.empty(len(pids), np.int32)
-        for native, (pid, tid) in enumerate(zip(pids.tolist(), tids.tolist(), strict=True)):
+        for native in range(len(pids)):
+            pid, tid = int(pids[native]), int(tids[native])
             pair = (None if pid < 0 else identities[pid], None if tid < 0 else identities[tid])
             renumbered[native] = place.setdefault(pair, len(place))
         track = self._array(found.track, np.int32)
