@@ -155,8 +155,8 @@ class Timed:
 
     def begin(self, stage: Stage) -> None:
         """See `Pass`."""
-        if kineto.sessions_started():
-            raise RuntimeError("the timed pass must come before every profiler session")
+        # In a process of its own it comes before every session; in the user's there may have been another run.
+        self._after_profiler = kineto.sessions_started() > 0
         self._stage = stage
         self._foreign = kineto.somebody_profiles()
         self._wall_ns = time.time_ns()
@@ -179,6 +179,8 @@ class Timed:
             return
         device_step_ns = self._timer.device_step_ns()
         notes = ["the target ended before all steps were timed"] if early else []
+        if self._after_profiler:
+            notes.append("a profiler had recorded in this process before, and may have left something behind")
         if self._foreign or kineto.somebody_profiles():
             notes.append("the target's own profiler was running, so its cost is in these times")
         done = PassResult(

@@ -127,6 +127,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
+    max_trace_mb: Annotated[
+        int, typer.Option(help="Record fewer steps where the text of a trace would be larger.", min=1, metavar="MB")
+    ] = 200,
     timeout: Annotated[
         float | None,
         typer.Option(help="Give up after so many seconds.", min=0.1, metavar="S", show_default=False),
@@ -184,6 +187,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         stack=not no_stack,
         memory=memory,
         timeout_s=timeout,
+        max_trace_mb=max_trace_mb,
         finish=finish,
     )
     profile_checks.refuse_what_has_no_effect(
@@ -211,9 +215,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
 def _measured(options: ProfileOptions, folder: Path) -> Profile:
     import sys  # noqa: PLC0415
 
+    from torchdiag import profiling  # noqa: PLC0415
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
     from torchdiag.history import run_folder  # noqa: PLC0415
-    from torchdiag.profiling import profile  # noqa: PLC0415
     from torchdiag.report.plain_text import plain  # noqa: PLC0415
 
     def tell(event: str) -> None:
@@ -221,7 +225,7 @@ def _measured(options: ProfileOptions, folder: Path) -> Profile:
             print(plain(event), file=sys.stderr, flush=True)
 
     try:
-        return profile(options, folder, tell)
+        return profiling.run(options, folder, tell)
     except TorchdiagError:
         run_folder.discard_empty(folder)
         raise
