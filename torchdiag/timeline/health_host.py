@@ -65,7 +65,7 @@ def profiler_overhead(trace: Trace, steps: tuple[Step, ...]) -> Quality | None:
     end = np.clip(trace.ts_ns[rows] + trace.dur_ns[rows], low, high)
     order = np.argsort(start, kind="stable")
     busy = intervals.length(*intervals.union(start[order], end[order]))
-    if busy < OVERHEAD_SHARE * (high - low):
+    if busy == 0 or busy < OVERHEAD_SHARE * (high - low):  # overhead of no length may be all there is
         return None
     return Quality(
         "profiler-overhead",
