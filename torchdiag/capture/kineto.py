@@ -11,7 +11,9 @@ starts theirs during this session, this one makes room: its recording is given u
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 State = Literal["warm-up", "recording", "exported", "given up"]
 
 _ENTRIES: Final = ("_prepare_profiler", "_enable_profiler")
+_LITTLE_SPACE_BYTES: Final = 16 << 20
 _sessions_started = 0
 
 
@@ -162,6 +165,11 @@ class Session:
     def _export(self, profiler: Any) -> None:
         # While the profiler is still the one that recorded: later its events are gone.
         profiler.export_chrome_trace(str(self.path))
+        if not self.path.is_file():
+            # Kineto only logs that it could not write, and leaves its part under another name.
+            free = shutil.disk_usage(self.path.parent).free
+            code = errno.ENOSPC if free < _LITTLE_SPACE_BYTES else errno.EIO
+            raise OSError(code, os.strerror(code), str(self.path.parent))
 
     def _within(self, call: Callable[[], None]) -> None:
         self._inside = True

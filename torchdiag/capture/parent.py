@@ -160,7 +160,7 @@ def _bare(options: ProfileOptions, failure: Failure | None) -> RunResult:
 
 def _sweep(folder: Path) -> None:
     """Take away what a killed child left half made."""
-    for pattern in (".*.part", ".*.kineto.json", ".trace.json.gz.*.json"):
+    for pattern in (".*.part", ".*.kineto.json*", ".trace.json.gz.*.json"):
         for left in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 left.unlink()

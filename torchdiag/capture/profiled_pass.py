@@ -22,7 +22,7 @@ from torchdiag.history.run_result import DETAIL, TRACE, PassResult
 
 _PATIENCE_STEPS: Final = 50
 _MOST_TRIES: Final = 3
-_LITTLE_SPACE_BYTES: Final = 1 << 20
+_LITTLE_SPACE_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)

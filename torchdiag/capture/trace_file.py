@@ -16,9 +16,12 @@ _TAIL_BYTES: Final = 1 << 16
 _HEAD_BYTES: Final = 1 << 16
 _CHUNK_BYTES: Final = 1 << 20
 _LEVEL: Final = 2
-# Kineto ends its text with the list's bracket and a few members; the trace's name is the temporary one.
-_END: Final = re.compile(rb'\]\s*(?:,\s*"[A-Za-z_ ]+":\s*(?:"(?:[^"\\]|\\.)*"|[-0-9.eE+]+)\s*)*\}\s*\Z')
-_NAME: Final = re.compile(rb'("traceName":\s*)"(?:[^"\\]|\\.)*"')
+# Kineto ends its text with the list's bracket and a few members. The trace's name is the path of the temporary file, in
+# which Kineto does not escape quotes.
+_END: Final = re.compile(
+    rb'\]\s*(?:,\s*(?:"traceName":\s*"[^\n]*"|"[A-Za-z_ ]+":\s*(?:"(?:[^"\\]|\\.)*"|[-0-9.eE+]+))\s*)*\}\s*\Z'
+)
+_NAME: Final = re.compile(rb'("traceName":\s*")[^\n]*?("\s*(?:\}|,\s*"))')
 _BASE: Final = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 
 EventsOf = Callable[[int], Sequence[Event]]
@@ -71,7 +74,7 @@ def _copy(source: BinaryIO, packer: Any, name: str, events_of: EventsOf) -> None
         before = tail[: end.start()].rstrip() or b"["
         text = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
         packer.write((b"" if before.endswith(b"[") else b",\n") + text.encode() + b"\n")
-    packer.write(_NAME.sub(rb'\1"' + name.encode() + b'"', tail[end.start() :]))
+    packer.write(_NAME.sub(rb"\g<1>" + name.encode() + rb"\g<2>", tail[end.start() :]))
 
 
 def _packing(file: BinaryIO) -> igzip.IGzipFile:
