@@ -53,6 +53,7 @@ class Profiled:
         self._timer: StepTimer | None = None
         self._beside: Beside | None = None
         self._recording: _Recording | None = None
+        self._over = False
         self._waited = 0
         self._tries = 0
         self._sessions = 0
@@ -80,16 +81,23 @@ class Profiled:
             session.start()
         except kineto.ProfilerBusyError:
             return
+        except (RuntimeError, ValueError) as error:
+            self._failed(error)
+            return
         self._session = session
         self._timer = StepTimer(self._stage.device)
 
     def border(self) -> bool:
         """See `Pass`."""
         try:
-            return self._border()
+            return self._over or self._border()
         except (RuntimeError, ValueError) as error:
-            self._notes.append(f"torch's profiler failed: {error}")
+            self._failed(error)
             return True
+
+    def _failed(self, error: Exception) -> None:
+        self._over = True
+        self._notes.append(f"torch's profiler failed: {error}")
 
     def _border(self) -> bool:
         session = self._session
