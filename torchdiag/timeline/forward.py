@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline.distinct import distinct, numbered
 from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Trace
@@ -30,10 +31,10 @@ def forward_of(trace: Trace, backward: Rows) -> Rows:
     sequence number does, among the operators of the forward thread (of nested ones with one number, the innermost:
     it made the node).
     """
-    distinct, which = np.unique(backward, return_inverse=True)
-    found = _by_flow(trace, distinct)
+    asked, which = numbered(backward)
+    found = _by_flow(trace, asked)
     rest = np.flatnonzero(found < 0)
-    found[rest] = _by_sequence(trace, distinct[rest])
+    found[rest] = _by_sequence(trace, asked[rest])
     known = np.flatnonzero(found >= 0)
     wrong = classify.by_name(trace, found[known], NEVER_DIFFERENTIATED.__contains__) != 0
     found[known[wrong]] = -1
@@ -75,7 +76,7 @@ def _by_sequence(trace: Trace, backward: Rows) -> Rows:
     rows = rows[(trace.kind[rows] == Kind.OPERATOR) & (trace.args.forward_thread.at(rows, 0) <= 0)]
     if not len(rows):
         return found
-    for thread in np.unique(threads).tolist():
+    for thread in distinct(threads).tolist():
         here = np.flatnonzero((threads == thread) & (wanted != MISSING))
         # Numbers count up per forward thread, whose profiler id is written nowhere else: the track that has most of
         # the wanted numbers is the thread.

@@ -3,9 +3,9 @@
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torchdiag.timeline.activity import Activities
+from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.missing_replays import unseen_launches
 from torchdiag.timeline.result import Step
 from torchdiag.trace.columns import MISSING, Trace
@@ -107,11 +107,12 @@ def incomplete_replays(trace: Trace, activities: Activities) -> Quality | None:
     inside = (graph != MISSING) & (graph != 0) & (activities.launch >= 0)
     if not inside.any():
         return None
-    replays, counts = np.unique(
-        np.stack((graph[inside], activities.launch[inside]), axis=1), axis=0, return_counts=True
-    )
-    graphs, of = np.unique(replays[:, 0], return_inverse=True)
-    fullest: NDArray[np.int64] = np.zeros(len(graphs), np.int64)
+    launches, launch = numbered(activities.launch[inside])
+    graphs, of_activity = numbered(graph[inside])
+    replays, replay = numbered(of_activity * len(launches) + launch)
+    counts = np.bincount(replay)
+    of = replays // len(launches)
+    fullest = np.zeros(len(graphs), np.int64)
     np.maximum.at(fullest, of, counts)
     short = counts < fullest[of]
     if not short.any():

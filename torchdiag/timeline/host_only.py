@@ -9,6 +9,7 @@ from torchdiag.timeline import intervals, loader, places
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.causes import POSITION, causes_of
 from torchdiag.timeline.charges import Charges
+from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.host_states import HOST_KINDS, HostStates
 from torchdiag.timeline.marks import NO_TRACK
 from torchdiag.timeline.result import Cause, HostBreakdown, Place, Window
@@ -90,7 +91,9 @@ def _places(
 ) -> tuple[Place, ...]:
     """The places of the pieces, whatever their cause. Pieces of one event are charged as one stretch."""
     start, end, event, loading = pieces
-    key, first, which = np.unique(event * 2 + loading, return_index=True, return_inverse=True)
+    key, which = numbered(event * 2 + loading)
+    first = np.empty(len(key), np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1]
     total = np.zeros(len(key), np.int64)
     np.add.at(total, which, end - start)
     cause = np.where(loading[first], POSITION[Cause.DATALOADER], causes_of(trace, event[first]))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline.activity import Activities
+from torchdiag.timeline.distinct import numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
@@ -75,14 +76,14 @@ def _kernels(trace: Trace, activities: Activities) -> tuple[NDArray[np.int64], N
     if not len(kernels):
         none = np.zeros(0, np.int64)
         return none, none, none
-    devices, of = np.unique(activities.device[kernels], return_inverse=True)
+    devices, of = numbered(activities.device[kernels])
     kernels = kernels[of == np.bincount(of, minlength=len(devices)).argmax()]
     launch, own = activities.launch[kernels], activities.start_ns[kernels]
     begin = np.where(launch >= 0, trace.ts_ns[launch], own)
     end = np.where(launch >= 0, trace.ts_ns[launch] + trace.dur_ns[launch], activities.end_ns[kernels])
     order = np.lexsort((activities.row[kernels], own, begin))
-    names = np.unique(trace.name[activities.row[kernels]], return_inverse=True)[1]
-    return begin[order], end[order], names[order].astype(np.int64)
+    _, names = numbered(trace.name[activities.row[kernels]])
+    return begin[order], end[order], names[order]
 
 
 def _optimizer_steps(trace: Trace, begin: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -136,7 +137,7 @@ def _runs(names: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     mixed = np.zeros(length, np.uint64)
     for offset in range(width):
         mixed = mixed * MIXER + names[offset : offset + length].astype(np.uint64)
-    return np.unique(mixed, return_inverse=True)[1].astype(np.int64)
+    return numbered(mixed.view(np.int64))[1]
 
 
 def _anchors(names: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -150,7 +151,7 @@ def _anchors(names: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     for name in rare[np.lexsort((first, counts[rare]))].tolist():
         positions = order[ends[name] - counts[name] : ends[name]]
         distance = np.diff(positions)
-        usual = float(np.median(distance))
+        usual = float(np.quantile(distance, 0.5))
         regular = np.abs(distance - usual) <= 0.1 * usual
         count = len(positions)
         if usual < 2 or regular.mean() < 0.5 or tried.get(count, 0) >= 3:
@@ -167,7 +168,7 @@ def _alike(names: NDArray[np.int64], cuts: NDArray[np.int64]) -> NDArray[np.bool
     sizes = np.diff(cuts)
     piece = np.repeat(np.arange(pieces), sizes)
     held = np.bincount(piece * kinds + names[cuts[0] : cuts[-1]], minlength=pieces * kinds).reshape(pieces, kinds)
-    usual = np.median(held[:: pieces // SAMPLED_PIECES + 1], axis=0)
+    usual = np.quantile(held[:: pieces // SAMPLED_PIECES + 1], 0.5, axis=0)
     common = np.minimum(held, usual).sum(axis=1)
     whole = np.maximum(sizes, usual.sum())
     several = (held > 0).sum(axis=1) > 1

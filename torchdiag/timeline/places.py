@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torchdiag.timeline import frames
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
+from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.folding import folded
 from torchdiag.timeline.loader import loader_events
 from torchdiag.timeline.place_label import GARBAGE_COLLECTION, Facts, label, operator
@@ -228,8 +229,8 @@ def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """Codes (not negative) renumbered without holes, in the same order, and how many there are."""
     size = int(codes.max(initial=0)) + 1
     if size > MOST_CODES:
-        distinct, dense = np.unique(codes, return_inverse=True)
-        return dense, len(distinct)
+        present, dense = numbered(codes)
+        return dense, len(present)
     present = np.zeros(size, np.bool_)
     present[codes] = True
     return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))

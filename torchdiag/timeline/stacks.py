@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from torchdiag._native import innermost as native
 from torchdiag.timeline import frames
+from torchdiag.timeline.distinct import numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
@@ -107,4 +108,4 @@ def _ascending(instant: Times) -> tuple[Times, NDArray[np.int64] | None]:
     """The distinct instants in order, and where each was (None where they were in order already)."""
     if np.all(instant[1:] > instant[:-1]):
         return instant, None
-    return np.unique(instant, return_inverse=True)
+    return numbered(instant)

@@ -79,8 +79,8 @@ def _by_time(steps: list[Step], members: list[int]) -> list[list[int]]:
 
 
 def _usual(members: list[Step]) -> _Usual:
-    counts = np.median(np.array([_counts(step) for step in members]), axis=0)
-    return _Usual(len(members), float(median(_length(step) for step in members)), counts.tolist())
+    counts = [float(median(column)) for column in zip(*map(_counts, members), strict=True)]
+    return _Usual(len(members), float(median(_length(step) for step in members)), counts)
 
 
 def _note(steps: list[Step], index: int, usual: _Usual, *, odd: bool) -> str:

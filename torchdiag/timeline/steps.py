@@ -81,13 +81,13 @@ def _inside(instants: Times, start: Times, end: Times) -> list[int]:
 
 
 def _busy(activities: Activities, start: Times, end: Times) -> list[float] | list[None]:
-    devices = np.unique(activities.device)
-    if not len(devices):
+    devices = activities.devices()
+    if not devices:
         return [None] * len(start)
     share = np.zeros(len(start))
-    for device in devices.tolist():
-        here = activities.device == device
-        begin, finish = intervals.union(activities.start_ns[here], activities.end_ns[here])
+    for device in devices:
+        here = activities.on(device)
+        begin, finish = intervals.union(here.start_ns, here.end_ns)
         busy_ns = _covered_before(begin, finish, end) - _covered_before(begin, finish, start)
         share += busy_ns / np.maximum(end - start, 1)
     return (share / len(devices)).tolist()
