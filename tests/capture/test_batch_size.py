@@ -79,5 +79,11 @@ def test_nothing_is_chosen_when_the_first_batch_fails(kind):
     assert "a batch of 1 could not be measured: it did not go" in result.stopped_because
 
 
+def test_a_model_that_sets_its_batch_size_itself_is_tried_once():
+    result = tune(lambda _: run_of(3, 1000), on_event=lambda _: None)
+    assert (len(result.points), result.chosen) == (1, 1)
+    assert result.stopped_because == "the model sets its batch size itself, to 3"
+
+
 def test_nothing_is_chosen_when_the_user_interrupts():
     assert tuned(lambda batch: 100 * batch, fails=(8, "interrupted")).chosen is None

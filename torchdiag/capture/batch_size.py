@@ -30,10 +30,13 @@ def tune(measure: Callable[[int], RunResult], *, on_event: Callable[[str], None]
     points: list[TunePoint] = []
     size = 1
     while True:
-        point = _point(size, measure(size))
+        result = measure(size)
+        point = _point(size, result)
         points.append(point)
         on_event(_words(point))
         reason = stop_reason(points)
+        if point.samples_per_s is not None and result.batch_size != size:
+            reason = f"the model sets its batch size itself, to {result.batch_size}"
         if reason:
             interrupted = point.failure is not None and point.failure.kind == "interrupted"
             return TuneResult(
