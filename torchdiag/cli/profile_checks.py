@@ -30,7 +30,9 @@ def refuse_what_has_no_effect(options: ProfileOptions, given: Mapping[str, bool]
         instead = "; --skip leaves out steps of one"
     elif useless == ["--skip"]:
         instead = f"; --warmup is what a {kind} has"
-    raise TorchdiagError(f"{' and '.join(useless)} has no effect on a {kind}{instead}")
+    raise TorchdiagError(
+        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on a {kind}{instead}"
+    )
 
 
 def batch_size(text: str | None) -> int | Literal["tune"] | None:
