@@ -15,7 +15,7 @@ from typing import Final, TextIO, cast
 
 import msgspec
 
-from torchdiag.capture import environment
+from torchdiag.capture import environment, gpus
 from torchdiag.capture.failures import is_out_of_memory, of_exception
 from torchdiag.capture.hand_over import HandOver
 from torchdiag.capture.request import Request
@@ -40,6 +40,8 @@ def main() -> None:
     options = request.options
     folder = Path(options.target).resolve().parent if options.target_kind == "script" else Path.cwd()
     hand_over = HandOver(options, Path(request.folder), environment.without_torch(folder), request.pipe)
+    # Before the target is on a GPU itself.
+    gpus.processes()
     sys.exit(_run(request, hand_over))
 
 

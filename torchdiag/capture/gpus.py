@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 from torchdiag.history.run_result import Gpu
@@ -23,6 +24,18 @@ _FIELDS: Final = (
 )
 
 
+@cache
+def processes() -> tuple[tuple[str, str], ...] | None:
+    """The processes on the GPUs when this was first asked: each one's GPU, and `pid name MiB`. None if unknown.
+
+    Asked before this process has used a GPU, it names the others alone, also where pids are those of a container.
+    """
+    rows = _query("compute-apps", ("gpu_uuid", "pid", "process_name", "used_memory"))
+    if rows is None:
+        return None
+    return tuple((_bare(row[0]), " ".join(row[1:])) for row in rows if row[1] != str(os.getpid()))
+
+
 def driver() -> str | None:
     """The version of the NVIDIA driver."""
     rows = _query("gpu", _FIELDS)
@@ -34,19 +47,15 @@ def describe() -> tuple[Gpu, ...]:
     import torch  # noqa: PLC0415 - so that the command line starts without torch
 
     known = {_bare(row[0]): row for row in _query("gpu", _FIELDS) or ()}
-    processes = _query("compute-apps", ("gpu_uuid", "pid", "process_name", "used_memory"))
+    running = processes()
     found: list[Gpu] = []
     for index in range(torch.cuda.device_count()):
         properties: Any = torch.cuda.get_device_properties(index)
         identity = _bare(str(getattr(properties, "uuid", "")))
         row = known.get(identity)
         others: tuple[str, ...] | None = None
-        if row is not None and processes is not None:
-            others = tuple(
-                " ".join(process[1:])
-                for process in processes
-                if _bare(process[0]) == identity and not _ours(process[1])
-            )
+        if row is not None and running is not None:
+            others = tuple(process for gpu, process in running if gpu == identity)
         numbers = [_number(text) for text in row[2:]] if row is not None else [None] * 5
         found.append(
             Gpu(
@@ -89,10 +98,6 @@ def _query(what: str, fields: Sequence[str]) -> list[list[str]] | None:
 
 def _bare(identity: str) -> str:
     return identity.removeprefix("GPU-").lower()
-
-
-def _ours(pid: str) -> bool:
-    return pid == str(os.getpid())
 
 
 def _number(text: str) -> float | None:

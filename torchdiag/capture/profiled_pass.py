@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from torchdiag.capture import device as devices
 from torchdiag.capture import kineto, trace_file
 from torchdiag.capture.beside import CHEAP_EXCEPTIONS, Beside
 from torchdiag.capture.passes import Stage
@@ -107,7 +108,8 @@ class Profiled:
         session.step()
         match session.state:
             case "recording":
-                self._next_begins(session)
+                if self._timer is not None:
+                    self._timer.resume()
                 return False
             case "exported":
                 return self._exported(session)
@@ -146,17 +148,12 @@ class Profiled:
                 self._beside.step()
             if session.last_step:
                 self._stop_beside()
-        elif session.last_warmup_step and not self._detailed and self._options.exceptions:
-            self._beside = Beside(exceptions=CHEAP_EXCEPTIONS)
-            self._beside.start()
-
-    def _next_begins(self, session: kineto.Session) -> None:
-        if self._timer is None:
-            return
-        if session.whole_steps == 0:
-            self._timer.start()
-        else:
-            self._timer.resume()
+        elif session.last_warmup_step:
+            # So that every kernel in the trace has its launch there, and no wait of this tool's is in it.
+            devices.synchronize(self._stage.device)
+            if not self._detailed and self._options.exceptions:
+                self._beside = Beside(exceptions=CHEAP_EXCEPTIONS)
+                self._beside.start()
 
     def _exported(self, session: kineto.Session) -> bool:
         self._keep(session)
