@@ -81,7 +81,7 @@ def test_what_was_not_as_asked_for_is_told():
     passes = (PassResult(name="timed", step_ns=(MS, 2 * MS, 3 * MS, 4 * MS), note="a note"),)
     text = words(page(runs.result(passes=passes, steps_found_by="dataloader")))
     assert "timed pass: a note." in text
-    assert "Steps are iterations of the DataLoader." in text
+    assert "A step is one iteration of the DataLoader." in text
     assert "Step times vary much" in text
     assert "vary" not in page(runs.result())
 

@@ -13,10 +13,10 @@ from torchdiag.report.recorded_page import often
 
 _LONGEST_NAME: Final = 60
 _FOUND: Final = {
-    "optimizer": "steps of the optimizer",
-    "dataloader": "iterations of the DataLoader",
-    "step()": "calls of torchdiag.step()",
-    "time": "stretches of time",
+    "optimizer": "A step is one step of the optimizer.",
+    "dataloader": "A step is one iteration of the DataLoader.",
+    "step()": "A step ends with a call of step().",
+    "time": "No steps were found: what is called a step here is a stretch of time.",
 }
 _UNSTEADY: Final = 1.25
 """Where the upper quartile of the step times is this many times the lower one, small ratios say nothing."""
@@ -62,7 +62,7 @@ def notes(result: RunResult) -> list[str]:
     said = [f"{done.name} pass: {plain(done.note).rstrip('.')}." for done in result.passes if done.note]
     source = result.steps_found_by
     if source in _FOUND:
-        said.append(f"Steps are {_FOUND[source]}.")
+        said.append(_FOUND[source])
     timed = result.find("timed")
     if timed is not None and len(timed.samples_ns) > 3:
         low, high = _middle_half(sorted(timed.samples_ns))
