@@ -191,24 +191,31 @@ def test_the_median_of_samples(samples, median):
     assert PassResult(name="timed", step_ns=(7,), device_step_ns=samples or None).median_ns == (median or 7)
 
 
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_timing_agrees_with_torchs_own_benchmark(stage):
-    left, right = torch.ones(96, 96), torch.ones(96, 96)
+    left, right = torch.ones(160, 160), torch.ones(160, 160)
 
     def step():
-        for _ in range(8):
+        for _ in range(10):
             torch.mm(left, right)
 
-    timer = torch.utils.benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    timer = torch.utils.benchmark.Timer("step()", globals={"step": step}, num_threads=1)
     ours, theirs = [], []
     # Taken in turns, so that a machine that is busy for a while is so for both.
     for _ in range(6):
-        timed = Timed(10)
-        through(timed, stage, step)
+        through(Timed(10), stage, step)
         ours += result(stage).passes[-1].step_ns
         theirs += [timer.timeit(1).median * 1e9 for _ in range(10)]
-    spread = max(spread_of(ours), spread_of(theirs))
-    assert abs(min(ours) - min(theirs)) <= spread + 0.2 * min(theirs)
-
-
-def spread_of(samples):
-    return statistics.median(samples) - min(samples)
+    our_quarter, _, our_three = statistics.quantiles(ours)
+    their_quarter, _, their_three = statistics.quantiles(theirs)
+    # On a quiet machine the shortest agree, on a busy one the spreads are wide and overlap.
+    overlap = our_quarter <= their_three and their_quarter <= our_three
+    assert overlap or min(ours) == pytest.approx(min(theirs), rel=0.3)
