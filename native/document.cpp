@@ -14,7 +14,12 @@ namespace torchdiag {
 namespace {
 
 // A valid event is a few hundred bytes and metadata a few kilobytes; what is not complete after this many is damaged.
-constexpr std::size_t kValueLimit = std::size_t{256} << 20;
+constexpr std::size_t kEventLimit = std::size_t{64} << 20;
+constexpr std::size_t kMetadataLimit = std::size_t{256} << 20;
+
+// How much text an attempt to mend looks at, at most and at least.
+constexpr std::size_t kMendMost = std::size_t{1} << 20;
+constexpr std::size_t kMendLeast = std::size_t{4} << 10;
 
 bool equals(const char* p, const char* end, const char* word) {
     return static_cast<std::size_t>(end - p) == std::strlen(word) && std::memcmp(p, word, std::strlen(word)) == 0;
@@ -22,9 +27,7 @@ bool equals(const char* p, const char* end, const char* word) {
 
 }  // namespace
 
-Document::Document(Sink& sink, std::size_t block) : sink_(sink), block_(std::max<std::size_t>(block, 1)) {
-    enough_ = block_;
-}
+Document::Document(Sink& sink, std::size_t block) : sink_(sink), block_(std::max<std::size_t>(block, 1)), enough_(block_), mend_window_(kMendMost) {}
 
 void Document::feed(const char* bytes, std::size_t count) {
     while (count > 0) {
@@ -64,7 +67,8 @@ void Document::pump() {
 }
 
 bool Document::decide_now(const char* p, const char* end) const {
-    return final_ || static_cast<std::size_t>(end - p) >= kValueLimit;
+    const bool metadata = state_ == State::key || state_ == State::outside;
+    return final_ || static_cast<std::size_t>(end - p) >= (metadata ? kMetadataLimit : kEventLimit);
 }
 
 // One step from p. Steps give up only white space and what they have dealt with, so that a step which is starved can be
@@ -192,7 +196,7 @@ const char* Document::metadata(const char* key, const char* key_end, const char*
         return stop;
     }
     Tally found;
-    const char* window = static_cast<std::size_t>(end - p) > kMendLimit ? p + kMendLimit : end;
+    const char* window = static_cast<std::size_t>(end - p) > kMendMost ? p + kMendMost : end;
     mended_.clear();
     stop = mend_value(p, window, final_ || window != end, offset(p), mended_, found);
     if (stop == starved()) return stop;
@@ -263,7 +267,7 @@ const char* Document::element(const char* p, const char* end) {
 
 const char* Document::mend_element(const char* p, const char* end) {
     Tally found;
-    const char* window = static_cast<std::size_t>(end - p) > kMendLimit ? p + kMendLimit : end;
+    const char* window = static_cast<std::size_t>(end - p) > mend_window_ ? p + mend_window_ : end;
     mended_.clear();
     const char* stop = mend_event(p, window, final_ || window != end, offset(p), mended_, found);
     if (stop == starved()) return stop;
@@ -274,9 +278,12 @@ const char* Document::mend_element(const char* p, const char* end) {
         if (sink_.take_mended(mended_.data(), length, offset(p))) {
             sink_.tally.add(found);
             state_ = State::after_element;
+            mend_window_ = kMendMost;
             return stop;
         }
     }
+    // Where one attempt after another fails, each must cost less, or time would grow with the square of the text.
+    mend_window_ = std::max(mend_window_ / 2, kMendLeast);
     note(Damage::dropped_event, p);
     lose(State::lost_event, '{');
     return p + 1;

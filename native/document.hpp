@@ -55,6 +55,7 @@ private:
     Array<char> buffer_;           // what is not read yet; kPadding zero bytes follow it
     std::int64_t base_ = 0;        // place in the file of the first byte of the buffer
     std::size_t enough_;           // bytes to gather before the next look
+    std::size_t mend_window_;      // how much text the next attempt to mend may look at
     Array<char> mended_;
     State state_ = State::outside;
     bool final_ = false;

@@ -34,7 +34,7 @@ private:
     bool key(const char*& p, int depth);
     bool word(const char*& p, Around around);
     bool too_deep(const char*& p);
-    bool bracket_is_missing(const char* p);
+    bool bracket_is_missing(const char* p, bool surely);
     void write(const char* p, const char* end) { out_.append(p, static_cast<std::size_t>(end - p)); }
     void write(const char* word) { out_.append(word, std::strlen(word)); }
 
@@ -45,9 +45,9 @@ private:
 };
 
 // What follows belongs to the next event or to the end of the list, although this event is still open.
-bool Mender::bracket_is_missing(const char* p) {
+bool Mender::bracket_is_missing(const char* p, bool surely) {
     if (!in_event_) return false;
-    const Sight sight = *p == '{' ? event_starts(p, text_.end, false) : events_end(p, text_.end);
+    const Sight sight = *p == '{' ? event_starts(p, text_.end, surely) : events_end(p, text_.end);
     if (!text_.sees(sight)) return false;
     text_.note(Damage::missing_bracket, p);
     closing_ = true;
@@ -71,7 +71,7 @@ bool Mender::object(const char*& p, int depth) {
             comma = p++;
             continue;
         }
-        if (!first && (*p == '{' || *p == ']') && bracket_is_missing(p)) {
+        if (!first && (*p == '{' || *p == ']') && bracket_is_missing(p, false)) {
             if (comma != nullptr) p = comma;
             break;
         }
@@ -107,6 +107,11 @@ bool Mender::array(const char*& p, int depth) {
             comma = p++;
             continue;
         }
+        // A list may hold objects, but hardly one that begins as events do.
+        if (*p == '{' && bracket_is_missing(p, true)) {
+            if (comma != nullptr) p = comma;
+            break;
+        }
         if (!first && comma == nullptr) text_.note(Damage::missing_comma, p);
         if (!first) out_.push(',');
         if (!value(p, depth, Around::array)) return false;
@@ -137,8 +142,8 @@ bool Mender::key(const char*& p, int depth) {
     } else {
         return false;
     }
-    // An event within an event: the start of another document, not a member.
-    if (in_event_ && depth == 1 && stop - start == 11 && std::memcmp(start, "traceEvents", 11) == 0) return false;
+    // No member of an event, but the start of another document.
+    if (in_event_ && stop - start == 11 && std::memcmp(start, "traceEvents", 11) == 0) return false;
     text_.write_string(start, stop, out_);
     p = text_.ahead(p);
     if (*p != ':') return false;

@@ -1,7 +1,6 @@
 // Making sense of damaged text.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "array.hpp"
@@ -30,8 +29,5 @@ Sight events_end(const char* p, const char* end);
 // with the place of p in the file being `offset`.
 const char* mend_event(const char* p, const char* end, bool last, std::int64_t offset, Array<char>& out, Tally& tally);
 const char* mend_value(const char* p, const char* end, bool last, std::int64_t offset, Array<char>& out, Tally& tally);
-
-// No attempt is made to mend more than this much text at once.
-constexpr std::size_t kMendLimit = std::size_t{1} << 20;
 
 }  // namespace torchdiag

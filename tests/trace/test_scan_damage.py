@@ -154,6 +154,25 @@ def test_nesting_without_end_is_survived() -> None:
         assert "truncated-json" in damages(trace)
 
 
+def test_time_does_not_grow_with_the_square_of_the_damage() -> None:
+    # Each of these starts an event that never ends; an attempt to mend one may look far ahead.
+    for start in ('[{"ph":', '{"ph":"X","name":"x,', '{"ph":"X","a":[1,', ',{"name":"X","a":[1,', '{"ph":"X","a":{"b":"'):
+        scanned('{"traceEvents": [' + start * (1_000_000 // len(start)))
+
+
+def test_an_event_without_end_is_given_up_before_memory_is() -> None:
+    endless = '{"ph": "X", "args": {"list": [' + "1, " * 25_000_000
+    trace = scanned('{"traceEvents": [' + A + ", " + endless + "{}}}, " + B + "]}")
+    assert rows(trace) == [ROW_A, ROW_B]
+    assert damages(trace) == {"dropped-event": 1}
+
+
+def test_a_list_that_is_not_closed_does_not_swallow_the_events_after_it() -> None:
+    trace = scanned(with_a('"stream": 7}}', '"stream": 7, "grid": [1, 2'))
+    assert rows(trace) == [{**ROW_A, "grid": "[1,2]"}, ROW_B]
+    assert damages(trace) == {"missing-bracket": 1}
+
+
 # Commas and brackets.
 
 
