@@ -17,6 +17,7 @@ USER = [
     "torchvision/models/resnet.py(89): forward",
     "/opt/conda/lib/python3.11/site-packages/torchvision/models/resnet.py(89): forward",
     "torch_ops.py(12): call",
+    "torchdiag/models/stepping.py(24): step",
     "/home/me/torch/train.py(1): <module>",
     "/sgl-workspace/sglang/python/sglang/srt/model.py(4): forward",
     "/tmp/ipykernel_812/1234.py(3): <module>",
@@ -44,6 +45,8 @@ NOT_USER = [
     "<built-in function isinstance>",
     "nn.Module: Linear_0",
     "Python GC",
+    "torchdiag/capture/optimizer_steps.py(74): step",
+    "/opt/conda/lib/python3.11/site-packages/torchdiag/capture/optimizer_steps.py(74): step",
 ]
 
 

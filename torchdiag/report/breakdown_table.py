@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from torchdiag.report.breakdown_words import CAUSES, NOT_RECORDED, causes_by_time, device_name
-from torchdiag.report.figures import apportion, duration
+from torchdiag.report.breakdown_words import CAUSES, NOT_RECORDED, causes_by_time, device_name, host_parts
+from torchdiag.report.figures import apportion, duration, rough_percent
 from torchdiag.report.plain_text import plain
 from torchdiag.report.terminal import STYLES, Canvas, pad
-from torchdiag.timeline.result import Breakdown, DeviceBreakdown
+from torchdiag.timeline.result import Breakdown, DeviceBreakdown, HostBreakdown
 
 _SHARES = ("active", "transfer", "python", "idle")
 _DEVICE_WIDTH = 6
@@ -51,7 +51,8 @@ class BreakdownTable:
         file = self._start(path)
         if not breakdown.devices:
             unrecorded = any(note.code == NOT_RECORDED for note in breakdown.trace.quality)
-            self._message(file, "GPU work was not recorded" if unrecorded else "no GPU work in this trace", "dim")
+            start = "GPU work was not recorded" if unrecorded else "no GPU work in this trace"
+            self._message(file, start + _host(breakdown.host), "dim")
         for device in breakdown.devices:
             self._canvas.line(Text(file), *self._device(device))
             file = " " * self._file_width
@@ -100,6 +101,15 @@ class BreakdownTable:
 
     def _name(self, path: str) -> str:
         return plain(os.path.relpath(path, self._folder) if self._folder else path)
+
+
+def _host(host: HostBreakdown | None) -> str:
+    """What the main thread did, where that is all there is."""
+    if host is None or not host.window.length_ns:
+        return ""
+    length = host.window.length_ns
+    parts = [f"{rough_percent(spent, length)} {where}" for spent, where in host_parts(host)[:2] if spent]
+    return f"; main thread, {duration(length)}: {', '.join(parts)}"
 
 
 def _common_folder(paths: Sequence[str]) -> str:

@@ -213,19 +213,21 @@ def _host_answer(breakdown: Breakdown) -> str:
     return f"{start}; on the CPU, {_host_words(breakdown, host)}."
 
 
+def host_parts(host: HostBreakdown) -> list[tuple[int, str]]:
+    """Nanoseconds of the main thread and where it spent them, most first."""
+    parts = (
+        (host.operator_ns, "in operators"),
+        (host.runtime_ns, "in runtime calls"),
+        (host.python_ns, "in Python"),
+        (host.dataloader_ns, "waiting for the data loader"),
+        (host.uncovered_ns, "with nothing recorded"),
+    )
+    return sorted(parts, key=lambda part: -part[0])
+
+
 def _host_words(breakdown: Breakdown, host: HostBreakdown) -> str:
     length = host.window.length_ns
-    parts = sorted(
-        (
-            (host.operator_ns, "in operators"),
-            (host.runtime_ns, "in runtime calls"),
-            (host.python_ns, "in Python"),
-            (host.dataloader_ns, "waiting for the data loader"),
-            (host.uncovered_ns, "with nothing recorded"),
-        ),
-        key=lambda part: -part[0],
-    )
-    (first_ns, first), (second_ns, second) = parts[:2]
+    (first_ns, first), (second_ns, second) = host_parts(host)[:2]
     text = f"the main thread spent {rough_percent(first_ns, length)} of {window_words(breakdown, host.window)} {first}"
     if second_ns:
         text += f" and {rough_percent(second_ns, length)} {second}"

@@ -136,14 +136,18 @@ def _step(result: RunResult) -> Figure | None:
 def _recorded(result: RunResult) -> Figure | None:
     light, detailed, watched = (result.inflation(name) for name in ("light", "detailed", "exceptions"))
     others = [
-        f"{ratio:.2f} times {words}"
+        f"{_times(ratio)} {words}"
         for ratio, words in ((detailed, "with stacks and shapes"), (watched, "while exceptions were watched"))
         if ratio is not None
     ]
     if light is None:
         return Figure("recorded", "", f"a step took {', '.join(others)}") if others else None
     remark = "as long a step while it was recorded for the figures below" + "".join(f"; {other}" for other in others)
-    return Figure("recorded", f"{light:.2f} times", remark)
+    return Figure("recorded", _times(light), remark)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times" if ratio < 10 else f"{ratio:,.0f} times"
 
 
 def _memory(result: RunResult) -> Figure | None:

@@ -8,6 +8,7 @@ FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$", re.DOT
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 INSTALLED = re.compile(r"^.*(?:site|dist)-packages/")
 TORCH_INSIDE = re.compile(r"^(?:torch|functorch|torchgen)/")
+RECORDER = re.compile(r"(?:^|/)torchdiag/capture/")
 TORCH_ANYWHERE = re.compile(
     r"/torch/(?:_\w+(?:\.py|/)|ao/|amp/|autograd/|backends/|compiler/|cuda/|distributed/|distributions/|export/|fft/|"
     r"func/|futures/|fx/|hub\.py|jit/|library\.py|linalg/|masked/|mps/|multiprocessing/|nested/|nn/|onnx/|optim/|"
@@ -102,6 +103,8 @@ def _is_user_file(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith(TYPED_IN)
     path = file.replace("\\", "/")
+    if RECORDER.search(path) is not None:
+        return False
     installed = INSTALLED.match(path)
     if installed is not None:
         return TORCH_INSIDE.match(path[installed.end() :]) is None
