@@ -26,9 +26,9 @@ def compiler() -> str:
     return found
 
 
-def build(target: Path, *sources: str, sanitizers: str) -> None:
+def build(target: Path, *sources: str, sanitizers: str, flags: tuple[str, ...] = ()) -> None:
     files = [NATIVE / "fuzz" / source for source in sources] + sorted(NATIVE.glob("*.cpp"))
-    command = [compiler(), *FLAGS, f"-fsanitize={sanitizers}", *map(str, files), "-o", str(target)]
+    command = [compiler(), *FLAGS, *flags, f"-fsanitize={sanitizers}", *map(str, files), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -82,8 +82,19 @@ def test_damaged_and_real_traces_pass_the_sanitizers(replay: Path, tmp_path: Pat
     check(replay, *files)
 
 
-def test_seeds_pass_the_sanitizers(replay: Path, tmp_path: Path) -> None:
-    files = [tmp_path / str(number) for number in range(len(seeds()))]
+def seed_files(folder: Path) -> list[Path]:
+    files = [folder / str(number) for number in range(len(seeds()))]
     for file, seed in zip(files, seeds(), strict=True):
         file.write_bytes(seed)
-    check(replay, *files)
+    return files
+
+
+def test_seeds_pass_the_sanitizers(replay: Path, tmp_path: Path) -> None:
+    check(replay, *seed_files(tmp_path))
+
+
+def test_seeds_pass_without_vector_instructions(tmp_path: Path) -> None:
+    build(tmp_path / "plain", "replay.cpp", "laws.cpp", sanitizers="address,undefined", flags=("-U__SSE2__",))
+    folder = tmp_path / "seeds"
+    folder.mkdir()
+    check(tmp_path / "plain", *seed_files(folder))

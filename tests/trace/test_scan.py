@@ -1,6 +1,9 @@
 """What the columns hold, for texts small enough to read: numbers, strings, tracks, arguments, top-level keys."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,6 +352,43 @@ def test_pieces_may_be_any_kind_of_buffer() -> None:
     data = of_events('{"ph": "X"}').encode()
     pieces = [data[:5], bytearray(data[5:9]), b"", memoryview(data)[9:]]
     assert rows(scan(pieces, path="", quality=QualityLog())) == [{"ph": "X"}]
+
+
+ENDLESS = """
+import resource
+from torchdiag.trace.quality import QualityLog
+from torchdiag.trace.repair import repair
+from torchdiag.trace.scan import scan
+
+def text():
+    yield {start!r}
+    while True:
+        yield b'{{"name": "a", "ts": 1, "args": {{"stream": 7}}}}, ' * 10000
+
+scan([b"[]"], path="", quality=QualityLog())
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), used + (64 << 20)))
+try:
+    {read}
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "read"),
+    [
+        (b"[", "scan(text(), path='', quality=QualityLog())"),
+        (b'{"traceEvents": [], "a": [', "scan(text(), path='', quality=QualityLog())"),
+        (b'{"traceEvents": [], "a": [', "repair(text(), lambda piece: None, quality=QualityLog())"),
+    ],
+)
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
+def test_running_out_of_memory_is_an_error_like_any_other(start: bytes, read: str) -> None:
+    script = ENDLESS.format(start=start, read=read)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "not enough memory" in done.stdout
 
 
 def test_more_distinct_keys_than_are_remembered() -> None:

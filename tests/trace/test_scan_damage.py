@@ -156,7 +156,7 @@ def test_nesting_without_end_is_survived() -> None:
 
 def test_time_does_not_grow_with_the_square_of_the_damage() -> None:
     # Each of these starts an event that never ends; an attempt to mend one may look far ahead.
-    for start in ('[{"ph":', '{"ph":"X","name":"x,', '{"ph":"X","a":[1,', ',{"name":"X","a":[1,', '{"ph":"X","a":{"b":"'):
+    for start in ('[{"ph":', '{"ph":"X","name":"x,', '{"ph":"X","a":[1,', ',{"name":"X","a":[1,', '{"ph":"X","a":{"'):
         scanned('{"traceEvents": [' + start * (1_000_000 // len(start)))
 
 
