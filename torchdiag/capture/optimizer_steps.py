@@ -34,16 +34,25 @@ class OptimizerSteps:
         self._usual = 1
         self._depth = _Depth()
         self._handle: Any = None
+        self._compiling: Callable[[], bool] = bool
         self._original: Any = None
         self.made = False
         """Whether the program has an optimizer."""
 
     def install(self) -> None:
         """Hook into torch's optimizers. Torch has been imported."""
-        from torch.optim import Optimizer  # noqa: PLC0415 - so that the command line starts without torch
+        import torch  # noqa: PLC0415 - so that the command line starts without torch
+        from torch.optim import Optimizer  # noqa: PLC0415
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: PLC0415
 
-        self._handle = register_optimizer_step_post_hook(self._stepped)
+        # Where a program compiles its optimizer's step, the compiler must not compile what happens at a border.
+        uncompiled: Callable[[Any], Any] = getattr(torch, "_disable_dynamo", lambda function: function)
+        self._compiling = torch.compiler.is_compiling
+
+        def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
+            self._stepped(optimizer)
+
+        self._handle = register_optimizer_step_post_hook(uncompiled(hook))
         # The hook is called inside the optimizer's own mark in the trace. A border there would cut it in two, so it is
         # put off until the call of `step` returns, wherever that call goes through the wrapper made here.
         self._original = getattr(Optimizer, "profile_hook_step", None)
@@ -68,6 +77,8 @@ class OptimizerSteps:
 
             @wraps(inner)
             def step(*args: Any, **kwargs: Any) -> Any:
+                if self._compiling():
+                    return inner(*args, **kwargs)
                 depth = self._depth
                 depth.calls += 1
                 try:
@@ -82,7 +93,7 @@ class OptimizerSteps:
 
         return profile_hook_step
 
-    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         if self._handle is None or not self._closes(optimizer):
             return
         if self._depth.calls:
