@@ -16,14 +16,25 @@ TD_API int64_t td_touching(int64_t rows, const uint8_t* kind, const int32_t* tra
                     const uint8_t* kind_wanted, const uint8_t* track_wanted, int64_t stretches,
                     const int64_t* stretch_start, const int64_t* stretch_end, int64_t* found);
 
+/* For each event of one thread the number of the nearest earlier one that ends later, -1 where none does.
+   row: events of one thread (less than 2^31), by start, and of those that start together the inner one later. ts, dur:
+   whole columns, every duration positive. outlasting: room for `events` values. */
+TD_API void td_outlasting(int64_t events, const int64_t* row, const int64_t* ts, const int64_t* dur,
+                          int32_t* outlasting);
+
+/* The row of the innermost event at each instant, -1 where no event covers it. row, ts, dur, outlasting: as above.
+   Instants come in any order, best in that of time. found: room for `instants` values. */
+TD_API void td_innermost_at(int64_t events, const int64_t* row, const int64_t* ts, const int64_t* dur,
+                            const int32_t* outlasting, int64_t instants, const int64_t* instant, int64_t* found);
+
 /* Cuts stretches (disjoint, ascending, not empty) into pieces with one innermost event each.
-   row: events of one thread, by start, and of those that start together the inner one later. ts, dur: whole columns,
-   every duration positive. piece_row is a row, or -1 where no event covers the piece. Neighbouring pieces of one
-   stretch differ in row. Room for 2 * events + stretches pieces. Returns the number of pieces, -1 when
-   memory runs out. */
-TD_API int64_t td_innermost(int64_t events, const int64_t* row, const int64_t* ts, const int64_t* dur, int64_t stretches,
-                     const int64_t* stretch_start, const int64_t* stretch_end, int64_t* piece_start,
-                     int64_t* piece_end, int64_t* piece_row, int64_t* piece_stretch);
+   row, ts, dur, outlasting: as above. piece_row is a row, or -1 where no event covers the piece. Neighbouring pieces
+   of one stretch differ in row. Room for 2 * events + stretches pieces. Returns the number of pieces, -1 when memory
+   runs out. */
+TD_API int64_t td_innermost(int64_t events, const int64_t* row, const int64_t* ts, const int64_t* dur,
+                            const int32_t* outlasting, int64_t stretches, const int64_t* stretch_start,
+                            const int64_t* stretch_end, int64_t* piece_start, int64_t* piece_end, int64_t* piece_row,
+                            int64_t* piece_stretch);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

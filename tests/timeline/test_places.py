@@ -15,7 +15,7 @@ def causes(*events, top=None, **top_level):
     """The causes of the only device, by name."""
     data = trace(*events, **top_level)
     (device,) = partition(data).devices
-    return {cause.cause.value: cause for cause in places(data, device.charges, device.activities, top)}
+    return {cause.cause.value: cause for cause in places(data, device.blocks(), device.activities, top)}
 
 
 def told(*events, **top_level):
@@ -343,7 +343,7 @@ def test_an_event_of_another_kind_is_no_trouble():
 def test_places_hold_all_idle_time(events):
     data = trace_of(parsed(events), {})
     for device in partition(data).devices:
-        found = places(data, device.charges, device.activities, None)
+        found = places(data, device.blocks(), device.activities, None)
         assert sum(cause.idle_ns for cause in found) == device.states.idle
         assert sum(cause.count for cause in found) == len(device.charges)
         for number, cause in enumerate(found):

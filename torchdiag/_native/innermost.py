@@ -1,6 +1,7 @@
 """The innermost event at every instant of some stretches of time: `native/innermost.h` for numpy arrays."""
 
 import ctypes
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -34,25 +35,55 @@ def touching(
     return found[:count]
 
 
-def innermost(
-    row: Numbers, ts_ns: Numbers, dur_ns: Numbers, stretches: tuple[Numbers, Numbers]
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Pieces of the stretches with one innermost event each: start, end, row (-1 for none), number of the stretch.
+class Thread:
+    """The events of one thread, ready to be asked which of them is innermost.
 
-    `row` are events of one thread, each with a positive duration, by start, and of those that start together the
-    inner one later; `ts_ns` and `dur_ns` are whole columns; `stretches` are starts and ends, disjoint, ascending, and
-    none is empty.
+    `row` (int64) are events with a positive duration, by start, and of those that start together the inner one later;
+    `ts_ns` and `dur_ns` are whole columns.
     """
-    columns = [plain(column, np.int64) for column in (row, ts_ns, dur_ns)]
-    start, end = (plain(side, np.int64) for side in stretches)
-    pieces = [np.empty(2 * len(row) + len(start), np.int64) for _ in range(4)]
-    count = library.load().td_innermost(
-        len(row), *map(address, columns), len(start), *map(address, (start, end, *pieces))
-    )
-    if count < 0:
-        raise MemoryError("there is not enough memory to look through the host's events")
-    piece_start, piece_end, event, stretch = (column[:count] for column in pieces)
-    return piece_start, piece_end, event, stretch
+
+    def __init__(self, row: Numbers, ts_ns: Numbers, dur_ns: Numbers) -> None:
+        self.row = plain(row, np.int64)
+        self._columns = [self.row, plain(ts_ns, np.int64), plain(dur_ns, np.int64), np.empty(len(row), np.int32)]
+        library.load().td_outlasting(len(row), *map(address, self._columns))
+
+    def at(self, instant: Numbers) -> Numbers:
+        """int64[m]: the row of the innermost event at each instant, -1 for none."""
+        questions = plain(instant, np.int64)
+        found = np.empty(len(questions), np.int64)
+        library.load().td_innermost_at(
+            len(self.row), *map(address, self._columns), len(questions), address(questions), address(found)
+        )
+        return found
+
+    def pieces(self, start_ns: Numbers, end_ns: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Pieces of stretches with one innermost event each: start, end, row (-1 for none), number of the stretch.
+
+        The stretches are disjoint and ascending, and none is empty.
+        """
+        start, end = plain(start_ns, np.int64), plain(end_ns, np.int64)
+        pieces = [np.empty(self._most_pieces(start, end), np.int64) for _ in range(4)]
+        count = library.load().td_innermost(
+            len(self.row), *map(address, self._columns), len(start), *map(address, (start, end, *pieces))
+        )
+        if count < 0:
+            raise MemoryError("there is not enough memory to look through the host's events")
+        piece_start, piece_end, event, stretch = (column[:count] for column in pieces)
+        return piece_start, piece_end, event, stretch
+
+    def _most_pieces(self, start: Numbers, end: Numbers) -> int:
+        """What `pieces` needs room for: an event begins one and leaves one behind it, a stretch begins one."""
+        if not len(start):
+            return 0
+        row, ts, _, outlasting = self._columns
+        first, last = (
+            bisect_right(range(len(row)), instant, key=lambda event: int(ts[row[event]]))
+            for instant in (int(start[0]), int(end[-1]))
+        )
+        open_before, event = 0, first - 1
+        while event >= 0:
+            open_before, event = open_before + 1, int(outlasting[event])
+        return 2 * (last - first + open_before) + len(start)
 
 
 def plain(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:

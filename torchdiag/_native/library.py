@@ -135,7 +135,9 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "td_repair_note": (ctypes.c_int, _HANDLE, ctypes.c_int32, ctypes.POINTER(Note)),
     "td_repair_free": (None, _HANDLE),
     "td_touching": (ctypes.c_int64, ctypes.c_int64, *[_NUMBERS] * 6, ctypes.c_int64, *[_NUMBERS] * 3),
-    "td_innermost": (ctypes.c_int64, ctypes.c_int64, *[_NUMBERS] * 3, ctypes.c_int64, *[_NUMBERS] * 6),
+    "td_outlasting": (None, ctypes.c_int64, *[_NUMBERS] * 4),
+    "td_innermost_at": (None, ctypes.c_int64, *[_NUMBERS] * 4, ctypes.c_int64, *[_NUMBERS] * 2),
+    "td_innermost": (ctypes.c_int64, ctypes.c_int64, *[_NUMBERS] * 4, ctypes.c_int64, *[_NUMBERS] * 6),
 }
 
 

@@ -49,7 +49,7 @@ def devices(trace: Trace, found: Partition, top: int | None) -> list[DeviceBreak
             kind=kind,
             window=time.window,
             states=time.states,
-            causes=places.places(trace, time.charges, time.activities, top, landmarks),
+            causes=places.places(trace, time.blocks(), time.activities, top, landmarks),
         )
         for time in found.devices
     ]

@@ -21,6 +21,9 @@ class Gaps:
     def __len__(self) -> int:
         return len(self.start_ns)
 
+    def __getitem__(self, part: slice) -> "Gaps":
+        return Gaps(self.start_ns[part], self.end_ns[part])
+
 
 def sweep(on_device: Activities, window: Window) -> tuple[States, Gaps]:
     """The time in each state, and the gaps.

@@ -17,8 +17,8 @@ DATALOADER = list(Cause).index(Cause.DATALOADER)
 class Folded:
     """Charges of which each stands for one or more: the first of them, with their sum.
 
-    `charges` are n of the original ones, in no particular order; `idle_ns` and `count`, int64[n], are what they stand
-    for together.
+    `charges` are n of the original ones, in their order; `idle_ns` and `count`, int64[n], are what they stand for
+    together.
     """
 
     charges: Charges
@@ -31,22 +31,18 @@ def folded(trace: Trace, charges: Charges) -> Folded:
 
     Stretches without an event, and those of annotations, stay alone: they are told by the launch they led to.
     """
-    alone = (charges.event < 0) | (trace.kind[charges.event] == Kind.ANNOTATION)
+    told_by_event = (charges.event >= 0) & (trace.kind[charges.event] != Kind.ANNOTATION)
     loading = charges.cause == DATALOADER
-    length = charges.end_ns - charges.start_ns
-    kept, idle, count = [np.flatnonzero(alone)], [length[alone]], [np.ones(np.count_nonzero(alone), np.int64)]
+    first = np.arange(len(charges), dtype=np.int32)  # of each stretch, the one that stands for it
     slot = np.empty(len(trace), np.int32)
-    for chosen in (~alone & loading, ~alone & ~loading):
+    for chosen in (told_by_event & loading, told_by_event & ~loading):
         stretch = np.flatnonzero(chosen)
         event = charges.event[stretch]
-        slot[event[::-1]] = np.arange(len(stretch), dtype=np.int32)[::-1]  # the first stretch of an event is left
-        first = np.flatnonzero(slot[event] == np.arange(len(stretch)))
-        slot[event[first]] = np.arange(len(first), dtype=np.int32)
-        total = np.zeros(len(first), np.int64)
-        np.add.at(total, slot[event], length[stretch])
-        kept.append(stretch[first])
-        idle.append(total)
-        count.append(np.bincount(slot[event], minlength=len(first)))
-    chosen = np.concatenate(kept)
-    columns = (getattr(charges, field.name)[chosen] for field in fields(Charges))
-    return Folded(Charges(*columns), np.concatenate(idle), np.concatenate(count))
+        slot[event[::-1]] = stretch[::-1]  # the first stretch of an event is left
+        first[stretch] = slot[event]
+    stands = first == np.arange(len(charges))
+    kept, place = np.flatnonzero(stands), (np.cumsum(stands) - 1)[first]
+    idle = np.zeros(len(kept), np.int64)
+    np.add.at(idle, place, charges.end_ns - charges.start_ns)
+    columns = (getattr(charges, field.name)[kept] for field in fields(Charges))
+    return Folded(Charges(*columns), idle, np.bincount(place, minlength=len(kept)))

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline.distinct import distinct, numbered
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Trace
@@ -27,18 +27,17 @@ def backward_operators(trace: Trace) -> Rows:
 def forward_of(trace: Trace, backward: Rows) -> Rows:
     """The row of the forward operator of each backward operator, -1 where the trace does not tell.
 
-    `backward` is int64[m], rows of operators. A `fwdbwd` flow that ends inside the operator decides; without one, the
-    sequence number does, among the operators of the forward thread (of nested ones with one number, the innermost:
-    it made the node).
+    `backward` is int64[m], rows of operators, ascending and distinct. A `fwdbwd` flow that ends inside the operator
+    decides; without one, the sequence number does, among the operators of the forward thread (of nested ones with one
+    number, the innermost: it made the node).
     """
-    asked, which = numbered(backward)
-    found = _by_flow(trace, asked)
+    found = _by_flow(trace, backward)
     rest = np.flatnonzero(found < 0)
-    found[rest] = _by_sequence(trace, asked[rest])
+    found[rest] = _by_sequence(trace, backward[rest])
     known = np.flatnonzero(found >= 0)
     wrong = classify.by_name(trace, found[known], NEVER_DIFFERENTIATED.__contains__) != 0
     found[known[wrong]] = -1
-    return found[which]
+    return found
 
 
 def _by_flow(trace: Trace, backward: Rows) -> Rows:

@@ -107,7 +107,7 @@ def _places(
         track=np.full(len(key), driver, np.int32),
         gap=np.arange(len(key)),
     )
-    causes = places.places(trace, charges, _no_activities(), None)
+    causes = places.places(trace, [charges], _no_activities(), None)
     return tuple(places.merged(chain.from_iterable(cause.places for cause in causes))[:top])
 
 

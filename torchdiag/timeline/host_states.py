@@ -45,15 +45,16 @@ class HostStates:
 
     def __init__(self, trace: Trace, tracks: Iterable[int], start_ns: Times, end_ns: Times) -> None:
         """Take the events of some threads that overlap the stretches (disjoint, ascending)."""
-        self._trace = trace
         wanted = np.zeros(len(trace.tracks), np.bool_)
         wanted[list(tracks)] = True
         rows = native.touching(
             trace.kind, trace.track, trace.ts_ns, trace.dur_ns, (HOST_KINDS, wanted), (start_ns, end_ns)
         )
         track = trace.track[rows]
-        self._rows = {
-            number: inner_later(trace, rows if count == len(rows) else rows[track == number])
+        self._threads = {
+            number: native.Thread(
+                inner_later(trace, rows if count == len(rows) else rows[track == number]), trace.ts_ns, trace.dur_ns
+            )
             for number, count in enumerate(np.bincount(track).tolist())
             if count
         }
@@ -61,10 +62,10 @@ class HostStates:
     def pieces(self, track: int, start_ns: Times, end_ns: Times) -> Pieces:
         """The innermost events of a thread in stretches (disjoint, ascending, within those given at the start)."""
         long = np.flatnonzero(end_ns > start_ns)
-        rows = self._rows.get(track, np.empty(0, np.int64))
-        start, end, event, stretch = native.innermost(
-            rows, self._trace.ts_ns, self._trace.dur_ns, (start_ns[long], end_ns[long])
-        )
+        thread = self._threads.get(track)
+        if thread is None:
+            return Pieces(start_ns[long], end_ns[long], np.full(len(long), -1), long)
+        start, end, event, stretch = thread.pieces(start_ns[long], end_ns[long])
         return Pieces(start, end, event, long[stretch])
 
 

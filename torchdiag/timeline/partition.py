@@ -1,6 +1,7 @@
 """Every nanosecond of every device's window, in one state and, when idle, under one cause."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,26 @@ from torchdiag.timeline.charges import Charges
 from torchdiag.timeline.device_states import Gaps
 from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.host_states import HostStates
+from torchdiag.timeline.missing_replays import Replays
 from torchdiag.timeline.result import States, Window
 from torchdiag.timeline.waits import Waits
 from torchdiag.trace.columns import Trace
+
+Times = NDArray[np.int64]
+
+GAPS_AT_ONCE = 1 << 15
+"""Gaps charged together: the charges of all would take more memory than the trace."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """What the gaps of every device are charged by."""
+
+    trace: Trace
+    driver: int
+    states: HostStates
+    loading: dict[int, tuple[Times, Times]]
+    replays: Replays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,8 +43,26 @@ class DeviceTime:
     device: int
     window: Window
     states: States
-    charges: Charges
+    gaps: Gaps
+    waits: Waits
     activities: Activities
+    host: Host
+
+    def blocks(self) -> Iterator[Charges]:
+        """The charges of the device's gaps, GAPS_AT_ONCE of them after the other; a gap is in one block."""
+        host = self.host
+        for first in range(0, max(len(self.gaps), 1), GAPS_AT_ONCE):
+            part = slice(first, first + GAPS_AT_ONCE)
+            charges = causes.charge(
+                host.trace, self.gaps[part], self.waits[part], host.driver, host.states, host.loading
+            )
+            charges = missing_replays.mark_unknown(charges, host.replays, host.trace.track)
+            yield replace(charges, gap=charges.gap + first)
+
+    @property
+    def charges(self) -> Charges:
+        """The charges of all gaps in one."""
+        return causes.join(list(self.blocks()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +112,10 @@ def partition(
         on_device = activities.on(number)
         reach = asked or windows.window_of(trace, selected, on_device)
         idle[number] = idle_time(trace, on_device, reach, driver)
-    charges = charge(trace, activities, idle, driver)
-    devices = (DeviceTime(number, it.window, it.states, charges[number], it.activities) for number, it in idle.items())
+    host = host_of(trace, activities, idle.values(), driver)
+    devices = (
+        DeviceTime(number, it.window, it.states, it.gaps, it.waits, it.activities, host) for number, it in idle.items()
+    )
     return Partition(tuple(devices), activities, overruns, all_marks, selected, driver)
 
 
@@ -99,18 +137,11 @@ def idle_time(trace: Trace, on_device: Activities, window: Window, driver: int) 
     return Idle(window, states, gaps, waits.split(trace, gaps, launch, window.end_ns, driver), on_device)
 
 
-def charge(trace: Trace, activities: Activities, idle: dict[int, Idle], driver: int) -> dict[int, Charges]:
-    """The charges of each device's gaps. The host's events are looked through once for all of them."""
-    start = np.concatenate([np.empty(0, np.int64), *(device.gaps.start_ns for device in idle.values())])
-    end = np.concatenate([np.empty(0, np.int64), *(device.waits.host_end_ns for device in idle.values())])
+def host_of(trace: Trace, activities: Activities, idle: Collection[Idle], driver: int) -> Host:
+    """The host while the devices idled. Its events are looked through once for all of them."""
+    start = np.concatenate([np.empty(0, np.int64), *(device.gaps.start_ns for device in idle)])
+    end = np.concatenate([np.empty(0, np.int64), *(device.waits.host_end_ns for device in idle)])
     order = np.argsort(start, kind="stable")
-    tracks = distinct(np.concatenate([np.array([driver]), *(device.waits.track for device in idle.values())]))
+    tracks = distinct(np.concatenate([np.array([driver]), *(device.waits.track for device in idle)]))
     states = HostStates(trace, tracks[tracks >= 0], *intervals.union(start[order], end[order]))
-    loading = loader.loading(trace)
-    replays = missing_replays.missing_replays(trace, activities)
-    return {
-        number: missing_replays.mark_unknown(
-            causes.charge(trace, device.gaps, device.waits, driver, states, loading), replays, trace.track
-        )
-        for number, device in idle.items()
-    }
+    return Host(trace, driver, states, loader.loading(trace), missing_replays.missing_replays(trace, activities))

@@ -1,7 +1,8 @@
 """Where idle time comes from: charged stretches gathered by the line or operator behind them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,9 @@ from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
 from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.folding import folded
-from torchdiag.timeline.loader import loader_events
 from torchdiag.timeline.place_label import GARBAGE_COLLECTION, Facts, label, operator
 from torchdiag.timeline.result import Cause, IdleCause, Place
 from torchdiag.timeline.sites import Landmarks, Sites, sites
-from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
 from torchdiag.trace.columns import NO_TEXT, Strings, Trace
 from torchdiag.trace.vocabulary import Kind
@@ -33,62 +32,69 @@ MOST_CODES = 1 << 20
 """Codes are counted into a table up to this size, and sorted beyond it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Features:
-    """What the label of each stretch is made of: one code a stretch and column, -1 for none."""
+T = TypeVar("T")
 
-    cause: Codes
-    operator: Codes
-    frame: Codes
-    line: Codes
-    stack: Codes
-    annotation: Codes
-    backward: Codes
-    event: Codes
-    event_is_python: Codes
-    kernel: Codes
-    loader: Codes
-    in_loader: Codes
-    before: Codes
 
-    def columns(self) -> tuple[Codes, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
+class _Features(NamedTuple, Generic[T]):
+    """What the label of a stretch is made of: codes, -1 for none; of many stretches, a column of each."""
+
+    cause: T
+    operator: T
+    frame: T
+    line: T
+    stack: T
+    annotation: T
+    backward: T
+    event: T
+    event_is_python: T
+    kernel: T
+    loader: T
+    in_loader: T
+    before: T
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Stretches that are alike: their time, their number, and a row of the longest of them (-1 for none)."""
+
+    idle_ns: int
+    count: int
+    longest_ns: int
+    event: int
 
 
 def places(
-    trace: Trace, charges: Charges, activities: Activities, top: int | None, landmarks: Landmarks | None = None
+    trace: Trace,
+    blocks: Iterable[Charges],
+    activities: Activities,
+    top: int | None,
+    landmarks: Landmarks | None = None,
 ) -> tuple[IdleCause, ...]:
     """Every `Cause` in the order of the enumeration, with its idle time and its `top` places (None for all).
 
-    The places of a cause are longest first, then by label and file; all of them together hold the cause's idle time.
+    `blocks` are the charges of a device, those of one gap in one block, `activities` all that the device did. The
+    places of a cause are longest first, then by label and file; all of them together hold the cause's idle time.
     `count` is the number of charged stretches. `landmarks` are those of the trace, for whoever asks more than once.
     """
-    gap_end = np.zeros(int(charges.gap.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(gap_end, charges.gap, charges.end_ns)
-    sums = folded(trace, charges)
-    charges = sums.charges
-    features = _features(landmarks or Landmarks.of(trace), charges, gap_end[charges.gap], activities)
-    group, first = _groups(features.columns())
-    idle, count, longest = np.zeros((3, len(first)), np.int64)
-    np.add.at(idle, group, sums.idle_ns)
-    np.add.at(count, group, sums.count)
-    np.maximum.at(longest, group, sums.idle_ns)
-    shown = first.copy()
-    candidates = np.flatnonzero(sums.idle_ns == longest[group])[::-1]
-    shown[group[candidates]] = candidates
-    event = np.where(charges.event[shown] >= 0, charges.event[shown], charges.launch[shown])
+    landmarks = landmarks or Landmarks.of(trace)
+    by_start = activities[np.lexsort((activities.row, activities.start_ns))]
+    sums: dict[_Features[int], _Sum] = {}
+    for charges in blocks:
+        for codes, block in _sums(landmarks, charges, by_start):
+            total = sums.get(codes)
+            sums[codes] = block if total is None else _together(total, block)
     gathered: dict[Cause, list[Place]] = {cause: [] for cause in CAUSES}
-    for number, stretch in enumerate(first.tolist()):
-        facts = _facts(trace, features, stretch)
+    for codes, total in sums.items():
+        facts = _facts(trace, codes)
         place = Place(
             label=label(facts),
             file=facts.frame.file if facts.frame else None,
             line=facts.frame.line if facts.frame else None,
             function=facts.frame.function if facts.frame else None,
             operator=operator(facts),
-            idle_ns=int(idle[number]),
-            count=int(count[number]),
-            event=int(event[number]) if event[number] >= 0 else None,
+            idle_ns=total.idle_ns,
+            count=total.count,
+            event=total.event if total.event >= 0 else None,
         )
         gathered[facts.cause].append(place)
     return tuple(
@@ -100,6 +106,34 @@ def places(
         )
         for cause, found in gathered.items()
     )
+
+
+def _sums(landmarks: Landmarks, charges: Charges, by_start: Activities) -> Iterator[tuple[_Features[int], _Sum]]:
+    """The stretches of a block, gathered by what their labels are made of."""
+    first_gap = int(charges.gap[0]) if len(charges) else 0
+    gap = charges.gap - first_gap
+    gap_end = np.zeros(int(gap.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(gap_end, gap, charges.end_ns)
+    folds = folded(landmarks.trace, charges)
+    charges = folds.charges
+    features = _features(landmarks, charges, gap_end[charges.gap - first_gap], by_start)
+    group, first = _groups(features)
+    idle, count, longest = np.zeros((3, len(first)), np.int64)
+    np.add.at(idle, group, folds.idle_ns)
+    np.add.at(count, group, folds.count)
+    np.maximum.at(longest, group, folds.idle_ns)
+    shown = first.copy()
+    candidates = np.flatnonzero(folds.idle_ns == longest[group])[::-1]
+    shown[group[candidates]] = candidates
+    event = np.where(charges.event[shown] >= 0, charges.event[shown], charges.launch[shown])
+    codes = zip(*(column[first].tolist() for column in features), strict=True)
+    sums = zip(idle.tolist(), count.tolist(), longest.tolist(), event.tolist(), strict=True)
+    return ((_Features(*code), _Sum(*total)) for code, total in zip(codes, sums, strict=True))
+
+
+def _together(one: _Sum, other: _Sum) -> _Sum:
+    main = one if one.longest_ns >= other.longest_ns else other
+    return _Sum(one.idle_ns + other.idle_ns, one.count + other.count, main.longest_ns, main.event)
 
 
 def merged(found: Iterable[Place]) -> list[Place]:
@@ -116,7 +150,9 @@ def _sum(one: Place, other: Place) -> Place:
     return replace(main, idle_ns=one.idle_ns + other.idle_ns, count=one.count + other.count)
 
 
-def _features(landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64], activities: Activities) -> _Features:
+def _features(
+    landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64], by_start: Activities
+) -> _Features[Codes]:
     trace, cause = landmarks.trace, charges.cause.astype(np.int32)
     event = np.where((charges.event >= 0) | (cause == PYTHON), charges.event, charges.launch)
     event_is_python = (event >= 0) & (trace.kind[event] == Kind.PYTHON)
@@ -125,7 +161,7 @@ def _features(landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64]
     event[before] = charges.launch[before]
     track, instant = trace.track[event[before]], trace.ts_ns[event[before]]
     around = around.replaced(before, sites(landmarks, track, instant, np.ones(len(before), np.bool_)))
-    loader, in_loader = _loader(trace, charges, around, cause == DATALOADER)
+    loader, in_loader = _loader(landmarks, charges, around, cause == DATALOADER)
     return _Features(
         cause=cause,
         operator=_names(trace, around.operator, around.operator >= 0),
@@ -136,7 +172,7 @@ def _features(landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64]
         backward=(around.forward >= 0).astype(np.int32),
         event=_names(trace, event, (event >= 0) & _event_tells(trace, around, event, cause)),
         event_is_python=event_is_python.astype(np.int32),
-        kernel=_kernels(trace, charges.launch, gap_end, activities, TOLD_BY_WORK[cause] & (around.operator < 0)),
+        kernel=_kernels(trace, charges.launch, gap_end, by_start, TOLD_BY_WORK[cause] & (around.operator < 0)),
         loader=loader,
         in_loader=in_loader,
         before=_flags(before, len(charges)),
@@ -170,33 +206,31 @@ def _before(charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> Rows:
     return np.flatnonzero(asked & unknown & (charges.launch >= 0))
 
 
-def _loader(trace: Trace, charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> tuple[Codes, Codes]:
+def _loader(landmarks: Landmarks, charges: Charges, around: Sites, asked: NDArray[np.bool_]) -> tuple[Codes, Codes]:
     """Name codes of the data loader's events around stretches, and whether the frame lies inside them."""
+    trace = landmarks.trace
     loader = np.full(len(charges), -1, np.int64)
     stretch = np.flatnonzero(asked)
-    if len(stretch):
-        events = Stacks(trace, loader_events(trace))
-        loader[stretch] = events.outermost(charges.track[stretch], charges.start_ns[stretch])
+    loader[stretch] = landmarks.loaders.outermost(charges.track[stretch], charges.start_ns[stretch])
     inside = (loader >= 0) & (around.frame >= 0) & (trace.ts_ns[around.frame] >= trace.ts_ns[loader])
     return _names(trace, loader, loader >= 0), inside.astype(np.int32)
 
 
 def _kernels(
-    trace: Trace, launch: Rows, gap_end: NDArray[np.int64], activities: Activities, asked: NDArray[np.bool_]
+    trace: Trace, launch: Rows, gap_end: NDArray[np.int64], by_start: Activities, asked: NDArray[np.bool_]
 ) -> Codes:
     """Name codes of the work that ended the gaps of the stretches asked for."""
     kernel = np.full(len(launch), NO_TEXT, np.int32)
     stretch = np.flatnonzero(asked)
-    order = np.lexsort((activities.row, activities.start_ns))
-    place = np.searchsorted(activities.start_ns[order], gap_end[stretch])
+    place = np.searchsorted(by_start.start_ns, gap_end[stretch])
     # Several activities may start together: take the one that the gap's launch call made.
     while len(stretch):
-        inside = place < len(order)
+        inside = place < len(by_start)
         stretch, place = stretch[inside], place[inside]
-        begins = activities.start_ns[order[place]] == gap_end[stretch]
+        begins = by_start.start_ns[place] == gap_end[stretch]
         stretch, place = stretch[begins], place[begins]
-        found = activities.launch[order[place]] == launch[stretch]
-        kernel[stretch[found]] = trace.name[activities.row[order[place[found]]]]
+        found = by_start.launch[place] == launch[stretch]
+        kernel[stretch[found]] = trace.name[by_start.row[place[found]]]
         stretch, place = stretch[~found], place[~found] + 1
     return kernel
 
@@ -211,7 +245,7 @@ def _flags(numbers: Rows, length: int) -> Codes:
     return flags
 
 
-def _groups(columns: tuple[Codes, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups(columns: _Features[Codes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The number of each stretch's group (equal in all columns), and the first stretch of each group."""
     group, size = np.zeros(len(columns[0]), np.int64), 1
     # Columns of few codes come first, which keeps the tables small.
@@ -236,28 +270,28 @@ def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
 
 
-def _facts(trace: Trace, features: _Features, stretch: int) -> Facts:
-    def text(column: Codes, strings: Strings = trace.names) -> str | None:
-        return strings[int(column[stretch])] if column[stretch] >= 0 else None
+def _facts(trace: Trace, codes: _Features[int]) -> Facts:
+    def text(code: int, strings: Strings = trace.names) -> str | None:
+        return strings[code] if code >= 0 else None
 
-    name, loader, in_loader = text(features.frame), text(features.loader), bool(features.in_loader[stretch])
+    name, loader, in_loader = text(codes.frame), text(codes.loader), bool(codes.in_loader)
     frame = frames.parse(name) if name is not None else None
-    if frame is not None and (line := text(features.line, trace.texts)) is not None:
+    if frame is not None and (line := text(codes.line, trace.texts)) is not None:
         frame = frame.running(line)
-    stack = frames.call_stack(text(features.stack, trace.texts) or "")
+    stack = frames.call_stack(text(codes.stack, trace.texts) or "")
     if stack:
         inside = frames.innermost_user(frames.inside_loader(stack)) if loader is not None else None
         frame, in_loader = inside or frames.innermost_user(stack), inside is not None
     return Facts(
-        cause=CAUSES[int(features.cause[stretch])],
-        operator=text(features.operator),
-        backward=bool(features.backward[stretch]),
+        cause=CAUSES[codes.cause],
+        operator=text(codes.operator),
+        backward=bool(codes.backward),
         frame=frame,
-        annotation=text(features.annotation),
-        event=text(features.event),
-        event_is_python=bool(features.event_is_python[stretch]),
-        kernel=text(features.kernel),
+        annotation=text(codes.annotation),
+        event=text(codes.event),
+        event_is_python=bool(codes.event_is_python),
+        kernel=text(codes.kernel),
         loader=loader,
         in_loader=in_loader,
-        before=bool(features.before[stretch]),
+        before=bool(codes.before),
     )

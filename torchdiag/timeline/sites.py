@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from torchdiag.timeline import forward, frames
 from torchdiag.timeline.distinct import distinct
+from torchdiag.timeline.loader import loader_events
 from torchdiag.timeline.stacks import Stacks, user_frames
 from torchdiag.trace import classify
-from torchdiag.trace.columns import NO_TEXT, Trace
+from torchdiag.trace.columns import NO_TEXT, Ints, Sparse, Trace
 from torchdiag.trace.vocabulary import STEP_MARK, Kind
 
 Rows = NDArray[np.int64]
@@ -40,7 +41,10 @@ class Landmarks:
     call_stacks: Stacks
     calls: Stacks
     annotations: Stacks
+    loaders: Stacks
     backward: Stacks
+    origins: Ints
+    """The forward operator of each backward operator, -1 where it is not known."""
 
     @classmethod
     def of(cls, trace: Trace) -> "Landmarks":
@@ -49,6 +53,7 @@ class Landmarks:
         envelope = classify.by_name(trace, operators, lambda name: name.startswith(ENVELOPES)) != 0
         annotations = np.flatnonzero(trace.kind == Kind.ANNOTATION)
         mark = classify.by_name(trace, annotations, lambda name: name.startswith(STEP_MARK)) != 0
+        backward = forward.backward_operators(trace)
         return cls(
             trace,
             operators=Stacks(trace, operators[~envelope]),
@@ -56,7 +61,9 @@ class Landmarks:
             call_stacks=Stacks(trace, _with_call_stack(trace)),
             calls=Stacks(trace, _called_by_users(trace)),
             annotations=Stacks(trace, annotations[~mark]),
-            backward=Stacks(trace, forward.backward_operators(trace)),
+            loaders=Stacks(trace, loader_events(trace)),
+            backward=Stacks(trace, backward),
+            origins=Sparse(backward.astype(np.uint32), forward.forward_of(trace, backward)),
         )
 
 
@@ -131,7 +138,7 @@ def _forward(landmarks: Landmarks, track: NDArray[np.int32], instant: NDArray[np
     backward = landmarks.backward.outermost(track, instant)
     start = landmarks.trace.ts_ns
     asked = np.flatnonzero((backward >= 0) & ((frame < 0) | (start[frame] < start[backward])))
-    origin[asked] = forward.forward_of(landmarks.trace, backward[asked])
+    origin[asked] = landmarks.origins.at(backward[asked], -1)
     return origin
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from torchdiag._native import innermost as native
 from torchdiag.timeline import frames
-from torchdiag.timeline.distinct import numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
@@ -38,22 +37,19 @@ class Stacks:
         if np.count_nonzero(counts) > 1:
             rows = rows[np.argsort(track.astype(np.uint16) if len(counts) < 1 << 16 else track, kind="stable")]
         ends = np.cumsum(counts)
-        self._rows = {
-            number: _outer_first(trace, rows[ends[number] - counts[number] : ends[number]])
+        self._threads = {
+            number: _Thread(trace, _outer_first(trace, rows[ends[number] - counts[number] : ends[number]]))
             for number in np.flatnonzero(counts).tolist()
         }
 
     def __bool__(self) -> bool:
-        return bool(self._rows)
+        return bool(self._threads)
 
     def innermost(self, track: Tracks, instant: Times) -> Rows:
         """The latest-starting event that covers each instant; of those that start together, the first to end."""
         answer = np.full(len(instant), -1, np.int64)
-        for rows, asked in self._by_thread(track):
-            times, which = _ascending(instant[asked])
-            moments = (times, times + 1)
-            found = native.innermost(rows, self._trace.ts_ns, self._trace.dur_ns, moments)[2]
-            answer[asked] = found if which is None else found[which]
+        for thread, asked in self._by_thread(track):
+            answer[asked] = thread.events.at(instant[asked])
         return answer
 
     def outermost(self, track: Tracks, instant: Times) -> Rows:
@@ -62,24 +58,31 @@ class Stacks:
         Of events that start and end together the one written first is taken for the outer one.
         """
         answer = np.full(len(instant), -1, np.int64)
-        for rows, asked in self._by_thread(track):
-            start = self._trace.ts_ns[rows]
-            # The first event to end after an instant is the first by which anything does.
-            reach = np.maximum.accumulate(start + self._trace.dur_ns[rows])
-            place = np.searchsorted(reach, instant[asked], side="right")
-            place[place == len(rows)] = 0
-            covers = (start[place] <= instant[asked]) & (reach[place] > instant[asked])
-            answer[asked] = np.where(covers, rows[place], -1)
+        for thread, asked in self._by_thread(track):
+            place = np.searchsorted(thread.reach_ns, instant[asked], side="right")
+            place[place == len(thread.reach_ns)] = 0
+            row = thread.events.row[place]
+            covers = (self._trace.ts_ns[row] <= instant[asked]) & (thread.reach_ns[place] > instant[asked])
+            answer[asked] = np.where(covers, row, -1)
         return answer
 
-    def _by_thread(self, track: Tracks) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    def _by_thread(self, track: Tracks) -> "Iterator[tuple[_Thread, NDArray[np.int64]]]":
         """The events of each thread that has some, and which questions are about it."""
-        if not self._rows or not len(track):
+        if not self._threads or not len(track):
             return
         counts = np.bincount(track + 1, minlength=len(self._trace.tracks) + 1)
         for number in np.flatnonzero(counts[1:]).tolist():
-            if number in self._rows:
-                yield self._rows[number], np.flatnonzero(track == number)
+            if number in self._threads:
+                yield self._threads[number], np.flatnonzero(track == number)
+
+
+class _Thread:
+    """The events of one thread, outer ones first."""
+
+    def __init__(self, trace: Trace, rows: Rows) -> None:
+        self.events = native.Thread(rows, trace.ts_ns, trace.dur_ns)
+        # The first event to end after an instant is the first by which anything does.
+        self.reach_ns = np.maximum.accumulate(trace.ts_ns[rows] + trace.dur_ns[rows])
 
 
 def user_frames(trace: Trace) -> Rows:
@@ -102,10 +105,3 @@ def _outer_first(trace: Trace, rows: Rows) -> Rows:
     rows = rows.copy()
     rows[together] = tied[np.lexsort((tied, -trace.dur_ns[tied], start[together]))]
     return rows
-
-
-def _ascending(instant: Times) -> tuple[Times, NDArray[np.int64] | None]:
-    """The distinct instants in order, and where each was (None where they were in order already)."""
-    if np.all(instant[1:] > instant[:-1]):
-        return instant, None
-    return numbered(instant)

@@ -25,6 +25,9 @@ class Waits:
     track: NDArray[np.int32]
     trailing: NDArray[np.bool_]
 
+    def __getitem__(self, part: slice) -> "Waits":
+        return Waits(self.host_end_ns[part], self.launch[part], self.track[part], self.trailing[part])
+
 
 def awaited_launches(trace: Trace, gaps: Gaps, on_device: Activities, window_end_ns: int) -> NDArray[np.int64]:
     """int64[g]: the launch call each gap waited for, -1 where none is known.
