@@ -203,3 +203,13 @@ def test_once_removed_nothing_remains(recorder):
     list(DataLoader(TensorDataset(torch.arange(3)), batch_size=1))
     optimizer().step()
     assert recorder.log == before
+
+
+def test_a_border_inside_a_compiled_step_is_not_compiled(recorder):
+    one = optimizer()
+    compiling = []
+    recorder.finder._border = lambda: compiling.append(torch._C._dynamo.eval_frame.get_eval_frame_callback())
+    compiled = torch.compile(lambda: one.step(), backend="eager")
+    for _ in range(3):
+        compiled()
+    assert compiling == [None, None]

@@ -49,6 +49,13 @@ class OptimizerSteps:
         uncompiled: Callable[[Any], Any] = getattr(torch, "_disable_dynamo", lambda function: function)
         self._compiling = torch.compiler.is_compiling
 
+        tick = self._tick
+
+        def border() -> None:
+            tick()
+
+        self._tick = uncompiled(border)
+
         def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._stepped(optimizer)
 

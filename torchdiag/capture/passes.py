@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST_WARMUP: Final = 3
+_MOST_WARMUP: Final = 20
 _MOST_WARMUP_NS: Final = 20_000_000_000
 _TIMED_STEPS: Final = 20
 _LEAST_TIMED: Final = 5
@@ -106,7 +107,10 @@ class Passes:
 
 
 class WarmUp:
-    """Steps that are left out: `steps` of them, or until three successive ones agree within 10 %, or for 20 seconds."""
+    """Steps that are left out: `steps` of them, or until three successive ones agree within 10 %.
+
+    Where they do not, 20 steps or 20 seconds are enough.
+    """
 
     def __init__(self, steps: int | None) -> None:
         self._steps = steps
@@ -130,7 +134,7 @@ class WarmUp:
             self._first_done_ns = now_ns()
         if self._steps is not None:
             return len(taken) >= self._steps
-        late = now_ns() - self._first_done_ns > _MOST_WARMUP_NS
+        late = len(taken) >= _MOST_WARMUP or now_ns() - self._first_done_ns > _MOST_WARMUP_NS
         return len(taken) >= _LEAST_WARMUP and (late or steady(taken))
 
     def end(self, *, early: bool) -> None:
