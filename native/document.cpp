@@ -44,7 +44,9 @@ void Document::feed(const char* bytes, std::size_t count) {
 void Document::finish() {
     final_ = true;
     pump();
-    const bool complete = state_ == State::outside || (state_ == State::lost_header && !cut_);
+    // A document whose start is missing need not have an end.
+    const bool complete = state_ == State::outside || (state_ == State::lost_header && !cut_) ||
+                          (headless_ && (state_ == State::after_element || state_ == State::after_value));
     if (!complete) sink_.tally.note(Damage::truncated_json, base_ + static_cast<std::int64_t>(buffer_.size()));
 }
 
@@ -91,6 +93,7 @@ void Document::begin_document(bool array, const char* p) {
     garbage_ = false;
     after_comma_ = false;
     events_begun_ = false;
+    headless_ = false;
     if (documents_++ > 0) note(Damage::several_documents, p);
     sink_.begin_document(array);
 }
@@ -123,7 +126,7 @@ const char* Document::outside(const char* p, const char* end) {
     if (*p == '{' || *p == '[') {
         const char* inside = skip_space(p + 1);
         if (inside >= end && !final_) return starved();
-        Sight sight = event_starts(p, end, !garbage_);
+        Sight sight = garbage_ ? event_at(p, end) : event_starts(p, end, true);
         if (sight == Sight::unclear && !final_) return starved();
         if (sight == Sight::yes) {
             const char* stop = value_end(p, end);
@@ -131,10 +134,17 @@ const char* Document::outside(const char* p, const char* end) {
             if (!stopped(stop) && has_key(p, stop, "traceEvents")) sight = Sight::no;
         }
         if (sight == Sight::yes) {
-            // Events without the list around them: its start was lost, or there is one event a line.
+            // Events without a list around them: its start was lost, or there is one event a line, or a stray bracket
+            // has closed the list early.
+            if (events_begun_) {
+                if (!garbage_) note(Damage::stray_text, p);
+                state_ = State::element;
+                return p;
+            }
             note(Damage::damaged_header, p);
-            begin_document(true, p);
+            begin_document(false, p);
             begin_events(p);
+            headless_ = true;
             return p;
         }
         const bool array = *p == '[';
@@ -158,6 +168,10 @@ const char* Document::key(const char* p, const char* end) {
         state_ = State::outside;
         return p + 1;
     }
+    if (*p == ',') {
+        note(Damage::trailing_comma, p);
+        return p + 1;
+    }
     const char* colon = nullptr;
     const char* quote = nullptr;
     if (*p == '"') {
@@ -172,7 +186,7 @@ const char* Document::key(const char* p, const char* end) {
     if (colon == nullptr || *colon != ':') {
         note(events_begun_ ? Damage::damaged_metadata : Damage::damaged_header, p);
         lose(State::lost_header, 0);
-        return p + 1;
+        return p;
     }
     const char* value = skip_space(colon + 1);
     if (value >= end) return starved();
@@ -252,6 +266,16 @@ const char* Document::element(const char* p, const char* end) {
         if (taken.at != p) return taken.at;
         if (taken.outcome == Taken::unfinished && !decide_now(p, end)) return starved();
         return mend_element(p, end);
+    }
+    if (*p == '[') {
+        const char* inside = skip_space(p + 1);
+        const Sight sight = inside < end ? event_starts(inside, end, true) : Sight::unclear;
+        if (sight == Sight::unclear && !final_) return starved();
+        if (sight == Sight::yes) {
+            // A stray bracket, or all events after it would be one element that is none.
+            note(Damage::stray_text, p);
+            return p + 1;
+        }
     }
     const char* stop = value_end(p, end);
     if (stop == starved() && !decide_now(p, end)) return stop;
@@ -333,7 +357,17 @@ const char* Document::find_event(const char* p, const char* end) {
                 begin_events(p);
                 return inside;
             }
-        } else if (c == ']' && before_ == '}' && depth_ == 0 && !header) {
+            if (sight == Sight::no && header && depth_ == 0 && before_ == ',') sight = key_at(p, end);
+            if (sight == Sight::yes) {
+                after_comma_ = true;
+                state_ = State::key;
+                return p;
+            }
+        } else if (c == '}' && header && depth_ == 0) {
+            after_comma_ = false;
+            state_ = State::key;
+            return p;
+        } else if (c == ']' && !header && depth_ <= 0) {
             sight = events_end(p, end);
             if (sight == Sight::yes || (sight == Sight::unclear && final_)) {
                 after_comma_ = false;

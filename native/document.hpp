@@ -63,6 +63,7 @@ private:
     bool after_comma_ = false;
     bool found_events_ = false;    // in any document
     bool events_begun_ = false;    // in the current one
+    bool headless_ = false;        // the current one began with an event
     bool cut_ = false;             // lost because the text ended
     bool garbage_ = false;         // already complained about the text between documents
     char before_ = 0;              // while lost: the last character that is no white space

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cursor.hpp"
+#include "text.hpp"
 #include "vector.hpp"
 
 namespace torchdiag {
@@ -63,6 +64,14 @@ Sight events_start(const char* p, const char* end, const char*& inside) {
     sight = expect(p, end, '[');
     inside = p + 1;
     return sight;
+}
+
+Sight key_at(const char* p, const char* end) {
+    bool escaped;
+    const char* quote = string_end(p + 1, end, escaped);
+    if (stopped(quote)) return quote == starved() ? Sight::unclear : Sight::no;
+    ++quote;
+    return expect(quote, end, ':');
 }
 
 Sight events_end(const char* p, const char* end) {

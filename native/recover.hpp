@@ -21,7 +21,10 @@ Sight event_key(const char* p, const char* end);
 // Whether p is `"traceEvents": [`; `inside` is then the byte after the bracket.
 Sight events_start(const char* p, const char* end, const char*& inside);
 
-// Whether the closing bracket at p, which follows a closing brace, ends the list of events.
+// Whether the quote at p opens any key.
+Sight key_at(const char* p, const char* end);
+
+// Whether the closing bracket at p may end the list of events.
 Sight events_end(const char* p, const char* end);
 
 // Reads one damaged object or value at p and writes it to `out` as valid JSON. `last`: nothing follows `end`. Returns

@@ -292,6 +292,11 @@ def test_stray_text_between_events(stray: str) -> None:
     assert damages(trace) == {"stray-text": 1}
 
 
+def test_stray_text_before_the_end_of_the_list() -> None:
+    trace = scanned('{"traceEvents": [' + A + "\n0 ], " + '"b": 2}')
+    assert (rows(trace), damages(trace), trace.top_level) == ([ROW_A], {"stray-text": 1}, {"b": b"2"})
+
+
 @pytest.mark.parametrize("element", ["null", "5", '"text"', "[1, 2]", "true"])
 def test_an_element_that_is_no_event_is_dropped(element: str) -> None:
     trace = scanned(of_events(A, element, B))
@@ -333,12 +338,37 @@ def test_damaged_metadata_is_mended_or_left_out() -> None:
     assert damages(trace) == {"bare-word": 1, "trailing-comma": 1, "bad-escape": 1}
     trace = scanned('{"traceEvents": [' + A + '], "c": {5: 6}, "d": 1}')
     assert (rows(trace), damages(trace)) == ([ROW_A], {"damaged-metadata": 1})
+    assert trace.top_level == {"d": b"1"}
+    trace = scanned('{"a": {5: 6}, "b": 1, "traceEvents": [' + A + '],\0 "c": 2, "d": 3}')
+    assert (rows(trace), damages(trace)) == ([ROW_A], {"damaged-header": 1, "damaged-metadata": 1})
+    assert trace.top_level == {"b": b"1", "d": b"3"}
 
 
 def test_events_one_a_line_without_a_list() -> None:
     trace = scanned(A + "\n" + B + "\n" + A + "\n")
     assert rows(trace) == [ROW_A, ROW_B, ROW_A]
-    assert {"damaged-header", "missing-comma"} < damages(trace).keys()
+    assert damages(trace) == {"damaged-header": 1, "missing-comma": 2}
+    # One that is cut is cut all the same.
+    assert damages(scanned(A + "\n" + B[:20])) == {
+        "damaged-header": 1,
+        "missing-comma": 1,
+        "truncated-json": 1,
+        "dropped-event": 1,
+    }
+
+
+@pytest.mark.parametrize("start", ["", '"stream": 7}}, ', '7, "args": {"a": 1}}, '])
+def test_the_start_of_the_file_is_lost(start: str) -> None:
+    trace = scanned(start + A + ", " + B + '], "b": 2}')
+    assert rows(trace) == [ROW_A, ROW_B]
+    assert trace.top_level["b"] == b"2"
+
+
+def test_a_bracket_that_closes_the_list_early() -> None:
+    trace = scanned('{"traceEvents": [' + A + ", ]" + B[1:] + ", " + A + ", " + B + '], "b": 2}')
+    assert rows(trace) == [ROW_A, ROW_A, ROW_B]
+    assert trace.document_starts == (0,)
+    assert trace.top_level["b"] == b"2"
 
 
 # Several traces in one file.
