@@ -209,7 +209,11 @@ def test_a_border_inside_a_compiled_step_is_not_compiled(recorder):
     one = optimizer()
     compiling = []
     recorder.finder._border = lambda: compiling.append(torch._C._dynamo.eval_frame.get_eval_frame_callback())
-    compiled = torch.compile(lambda: one.step(), backend="eager")
+
+    @torch.compile(backend="eager")
+    def compiled():
+        one.step()
+
     for _ in range(3):
         compiled()
     assert compiling == [None, None]
