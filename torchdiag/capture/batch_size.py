@@ -10,7 +10,10 @@ from typing import Final
 from torchdiag.history.run_result import Failure, FailureKind, RunResult, TunePoint, TuneResult
 
 STEPS: Final = 10
-"""Timed steps at each batch size."""
+"""Timed steps at each batch size, or fewer where fewer were asked for."""
+
+WARMUP: Final = 3
+"""Steps left out before those, unless told otherwise."""
 
 _LARGEST: Final = 1 << 16
 _RISE: Final = 1.01

@@ -52,7 +52,9 @@ def run(options: ProfileOptions, folder: Path, *, on_event: OnEvent) -> RunResul
 
 
 def _try_batch(options: ProfileOptions, size: int) -> RunResult:
-    tried = msgspec.structs.replace(options, batch_size=size, steps=batch_size.STEPS)
+    steps = batch_size.STEPS if options.steps is None else min(options.steps, batch_size.STEPS)
+    warmup = batch_size.WARMUP if options.warmup is None else options.warmup
+    tried = msgspec.structs.replace(options, batch_size=size, steps=steps, warmup=warmup)
     with tempfile.TemporaryDirectory(prefix="torchdiag-tune-") as folder:
         return _measure(tried, Path(folder), on_event=lambda _: None, only_timed=True)
 
