@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TORCHDIAG = [sys.executable, "-m", "torchdiag"]
-COMMANDS = ("breakdown", "open", "repair")
+COMMANDS = ("profile", "breakdown", "doctor", "open", "repair")
 
 
 def run(*arguments: str, **options: object) -> "subprocess.CompletedProcess[str]":
