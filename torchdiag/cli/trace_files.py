@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchdiag.errors import TorchdiagError
-from torchdiag.history.run_folder import is_run
 from torchdiag.trace.quality import QualityLog
 from torchdiag.trace.source import STANDARD_INPUT, chunks
 
@@ -31,10 +30,8 @@ def trace_files(arguments: Sequence[str]) -> list[str]:
 def _files(argument: str) -> list[str]:
     if argument == STANDARD_INPUT or Path(argument).is_file():
         return [argument]
-    if is_run(argument):
-        return [argument]
     if Path(argument).is_dir():
-        found = [path for path in sorted(_under(argument)) if _looks_like_trace(path)]
+        found = [path for path in sorted(_in_folder(argument)) if _looks_like_trace(path)]
         if not found:
             raise TorchdiagError(f"{argument}: no traces in this directory (looked for .json, .gz and .zip files)")
         return found
@@ -47,7 +44,9 @@ def _files(argument: str) -> list[str]:
     return [argument]
 
 
-def _under(directory: str) -> Iterator[str]:
+def _in_folder(directory: str) -> Iterator[str]:
+    from torchdiag.history.run_folder import is_run  # noqa: PLC0415 - traces that are files are found without it
+
     for parent, folders, names in os.walk(directory):
         if is_run(parent):
             folders.clear()

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from torchdiag.report.figures import count, counted, duration, size
 from torchdiag.report.plain_text import plain
 from torchdiag.timeline.result import Breakdown, Step
+from torchdiag.timeline.step_groups import median
 
 _HEADER = ("step", "time", "busy", "kernels", "launches", "syncs", "copies", "copied")
 _HOST_HEADER = ("step", "time", "launches", "syncs")

@@ -1,8 +1,7 @@
 """What a device is called, and of what kind it is."""
 
 from collections.abc import Iterator
-
-import msgspec
+from typing import Any, cast
 
 from torchdiag.timeline.distinct import distinct
 from torchdiag.trace.columns import NO_TEXT, Trace
@@ -12,23 +11,15 @@ PROPERTIES = ("deviceProperties", "computeProperties")
 """Top-level keys that list the devices."""
 
 
-class Properties(msgspec.Struct):
-    """What is read of a device's properties."""
-
-    id: int
-    name: str = ""
-
-
 def device_name(trace: Trace, device: int) -> str:
     """The product name that the trace gives for a device, else `device 0`."""
-    for listed in (trace.top_level[key] for key in PROPERTIES if key in trace.top_level):
-        try:
-            properties = msgspec.json.decode(listed, type=list[Properties])
-        except msgspec.MsgspecError:
-            continue
-        for found in properties:
-            if found.id == device and found.name:
-                return found.name
+    for listed in (trace.metadata.get(key) for key in PROPERTIES):
+        for properties in cast(list[Any], listed) if isinstance(listed, list) else []:
+            match properties:
+                case {"id": int(number), "name": str(name)} if number == device and name:
+                    return name
+                case _:
+                    pass
     return f"device {device}"
 
 

@@ -4,20 +4,24 @@ Its events (category `torchdiag`, `capture/tracks.py`) lie on tracks of their ow
 the time of an exception is time of operators and Python already.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.history.run_result import RecorderResult
 from torchdiag.timeline.result import Recorded
 from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace.columns import NO_TEXT, Texts, Trace
 from torchdiag.trace.faults import COMPLETE
 from torchdiag.trace.vocabulary import Kind
+
+if TYPE_CHECKING:
+    from torchdiag.history.run_result import RecorderResult
 
 Rows = NDArray[np.int64]
 RecordedKind = Literal["exception", "throw", "collection", "warning"]

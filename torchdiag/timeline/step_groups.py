@@ -3,8 +3,8 @@
 Steps differ by design (the first, logging, evaluation, a checkpoint); an average over all of them describes none.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
-from statistics import median, median_low
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +71,7 @@ def _by_counts(steps: list[Step]) -> list[list[int]]:
 def _by_time(steps: list[Step], members: list[int]) -> list[list[int]]:
     groups: list[list[int]] = []
     while members:
-        usual = median_low(_length(steps[i]) for i in members)
+        usual = sorted(_length(steps[i]) for i in members)[(len(members) - 1) // 2]
         alike = [usual <= _length(steps[i]) * SAME_TIME_RATIO <= usual * SAME_TIME_RATIO**2 for i in members]
         groups.append([i for i, near in zip(members, alike, strict=True) if near])
         members = [i for i, near in zip(members, alike, strict=True) if not near]
@@ -79,8 +79,14 @@ def _by_time(steps: list[Step], members: list[int]) -> list[list[int]]:
 
 
 def _usual(members: list[Step]) -> _Usual:
-    counts = [float(median(column)) for column in zip(*map(_counts, members), strict=True)]
-    return _Usual(len(members), float(median(_length(step) for step in members)), counts)
+    counts = [median(column) for column in zip(*map(_counts, members), strict=True)]
+    return _Usual(len(members), median(map(_length, members)), counts)
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle one of the values (at least one), the mean of the middle two. `statistics` takes long to import."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _note(steps: list[Step], index: int, usual: _Usual, *, odd: bool) -> str:

@@ -1,19 +1,11 @@
 """What was read, and what is to be said about its quality."""
 
-import msgspec
-
 from torchdiag.timeline.result import TraceSummary
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.faults import negative_durations, other_clocks, out_of_reach, zero_timestamps
 from torchdiag.trace.quality import Quality
 
 TORCH_KEYS = ("torch_version", "pytorch_version", "PyTorch Version", "torch")
-
-
-class Distributed(msgspec.Struct):
-    """What is read of the job a trace is part of."""
-
-    rank: int | None = None
 
 
 def summary(trace: Trace, health: list[Quality]) -> TraceSummary:
@@ -29,11 +21,11 @@ def summary(trace: Trace, health: list[Quality]) -> TraceSummary:
 
 def ranks(trace: Trace) -> tuple[int, ...]:
     """The rank the trace says it is of, if it says so."""
-    try:
-        told = msgspec.json.decode(trace.top_level.get("distributedInfo", b"{}"), type=Distributed)
-    except msgspec.MsgspecError:
-        return ()
-    return () if told.rank is None else (told.rank,)
+    match trace.metadata.get("distributedInfo"):
+        case {"rank": int(rank)}:
+            return (rank,)
+        case _:
+            return ()
 
 
 def torch_version(trace: Trace) -> str | None:

@@ -8,7 +8,6 @@ from torchdiag.trace.inflate import unzip_member
 from torchdiag.trace.quality import QualityLog, UnreadableTraceError
 from torchdiag.trace.supply import BLOCK, Supply
 
-ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 0x1
 _LOCAL_HEADER_BYTES = 30
 _NAMES_SHOWN = 8

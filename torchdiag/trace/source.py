@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
-from torchdiag.trace.archive import ZIP_MAGICS, unzip
 from torchdiag.trace.inflate import gunzip, looks_like_gzip, looks_like_zlib, unzlib
 from torchdiag.trace.quality import QualityLog, UnreadableTraceError
 from torchdiag.trace.supply import BLOCK, Supply
 
 STANDARD_INPUT = "-"
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 PIECES_AHEAD = 4
 _DEEPEST_PACKING = 3
 _LONGEST_MAGIC = 32
@@ -117,6 +117,8 @@ class _Reading:
             if looks_like_gzip(head):
                 supply = Supply.over(gunzip(supply, self.found))
             elif head.startswith(ZIP_MAGICS):
+                from torchdiag.trace.archive import unzip  # noqa: PLC0415 - zipfile is for the few that need it
+
                 supply = Supply.over(unzip(descriptor, supply, self.found))
             elif looks_like_zlib(head):
                 supply = Supply.over(unzlib(supply, self.found))
