@@ -12,7 +12,7 @@ const char* value_end(const char* p, const char* end, int depth_limit = kDepthLi
 // Whether the valid object [p, end) has this key, spelled without escapes, itself.
 bool has_key(const char* p, const char* end, const char* key);
 
-// The same as value_end for a value known or hoped to be valid, faster: brackets are counted, what is between them is not checked.
+// The end of a value known or hoped to be valid, faster: brackets are counted, what is between them is not checked.
 // Returns null when the brackets do not close before the end.
 const char* bracket_end(const char* p, const char* end);
 

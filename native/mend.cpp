@@ -172,7 +172,9 @@ bool Mender::word(const char*& p, Around around) {
     }
     const std::size_t length = static_cast<std::size_t>(p - start);
     if (length == 0 && (around != Around::object || (*p != ',' && *p != '}'))) return false;
-    const auto is = [&](const char* name) { return std::strlen(name) == length && std::memcmp(start, name, length) == 0; };
+    const auto is = [&](const char* name) {
+        return std::strlen(name) == length && std::memcmp(start, name, length) == 0;
+    };
     if (is("true") || is("false") || is("null") || number_end(start, p + 1) == p) {
         write(start, p);
         return true;

@@ -53,7 +53,8 @@ void print_notes(std::string& out, td_scan* scan, int count) {
     td_note note;
     for (int i = 0; i < count; ++i) {
         require(td_scan_note(scan, i, &note) == TD_OK, "a note can be had");
-        out += std::string(note.code) + ' ' + std::to_string(note.count) + ' ' + std::to_string(note.first_offset) + '\n';
+        out += note.code;
+        out += ' ' + std::to_string(note.count) + ' ' + std::to_string(note.first_offset) + '\n';
     }
 }
 
@@ -61,11 +62,12 @@ Found scan(const char* text, std::size_t size, std::int64_t block, std::size_t c
     td_scan* scan = td_scan_new(kColumns, block);
     require(scan != nullptr, "a scanner can be had");
     for (const Key& key : kKeys) {
-        require(td_scan_key(scan, key.text, static_cast<std::int64_t>(std::strlen(key.text)), key.kind, key.column) == TD_OK,
-                "a key can be named");
+        const std::int64_t length = static_cast<std::int64_t>(std::strlen(key.text));
+        require(td_scan_key(scan, key.text, length, key.kind, key.column) == TD_OK, "a key can be named");
     }
     for (std::size_t i = 0; i < size; i += chunk) {
-        require(td_scan_feed(scan, text + i, static_cast<std::int64_t>(std::min(chunk, size - i))) == TD_OK, "text is taken");
+        const std::int64_t length = static_cast<std::int64_t>(std::min(chunk, size - i));
+        require(td_scan_feed(scan, text + i, length) == TD_OK, "text is taken");
     }
     require(td_scan_finish(scan) == TD_OK, "text ends");
     td_columns columns;
@@ -113,13 +115,15 @@ Found scan(const char* text, std::size_t size, std::int64_t block, std::size_t c
     return found;
 }
 
-std::string repair(const char* text, std::size_t size, std::int64_t block, std::size_t chunk, td_repair_report& report) {
+std::string repair(const char* text, std::size_t size, std::int64_t block, std::size_t chunk,
+                   td_repair_report& report) {
     td_repair* repair = td_repair_new(block);
     require(repair != nullptr, "a repairer can be had");
     std::string out;
     td_array piece;
     for (std::size_t i = 0; i < size; i += chunk) {
-        require(td_repair_feed(repair, text + i, static_cast<std::int64_t>(std::min(chunk, size - i))) == TD_OK, "text is taken");
+        const std::int64_t length = static_cast<std::int64_t>(std::min(chunk, size - i));
+        require(td_repair_feed(repair, text + i, length) == TD_OK, "text is taken");
         require(td_repair_output(repair, &piece) == TD_OK, "output can be had");
         out.append(static_cast<const char*>(piece.data), static_cast<std::size_t>(piece.size));
     }
@@ -137,9 +141,9 @@ bool harmless(const std::string& notes) {
     while (line < notes.size()) {
         const std::size_t stop = notes.find('\n', line);
         const std::string code = notes.substr(line, notes.find(' ', line) - line);
-        if (code != "string-number" && code != "integer-overflow" && code != "duplicate-key" && code != "dropped-event") {
-            return false;
-        }
+        const bool fine = code == "string-number" || code == "integer-overflow" || code == "duplicate-key" ||
+                          code == "dropped-event";
+        if (!fine) return false;
         line = stop + 1;
     }
     return true;
@@ -155,12 +159,14 @@ void check_laws(const char* text, std::size_t size, std::int64_t block, std::siz
 
     td_repair_report report, report_of_cut, second;
     std::string repaired = repair(text, size, 0, size + 1, report);
-    require(repaired == repair(text, size, block, chunk, report_of_cut), "repairs do not depend on how the text was cut");
+    const std::string repaired_cut = repair(text, size, block, chunk, report_of_cut);
+    require(repaired == repaired_cut, "repairs do not depend on how the text was cut");
     require(report.kept == report_of_cut.kept && report.mended == report_of_cut.mended, "reports do not depend on it");
     if (repaired.empty()) return;
     std::string padded = repaired + std::string(torchdiag::kPadding, '\0');
-    const char* stop = torchdiag::value_end(padded.data(), padded.data() + repaired.size(), torchdiag::kDepthLimit + 2);
-    require(!torchdiag::stopped(stop) && stop + 1 == padded.data() + repaired.size(), "repairs are valid JSON");
+    const char* end = padded.data() + repaired.size();
+    const char* stop = torchdiag::value_end(padded.data(), end, torchdiag::kDepthLimit + 2);
+    require(!torchdiag::stopped(stop) && stop + 1 == end, "repairs are valid JSON");
     if (report.found_events == 0) return;  // no trace, which callers refuse
     const Found again = scan(repaired.data(), repaired.size(), 0, repaired.size());
     require(harmless(again.notes), "there is nothing to mend in a repair");
