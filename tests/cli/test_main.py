@@ -45,7 +45,9 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["breakdown", "{}"], ["repair", "{}", "-o", "-"], ["open", "{}", "--no-browser"]], ids=COMMANDS
+    "arguments",
+    [["breakdown", "{}"], ["repair", "{}", "-o", "-"], ["open", "{}", "--no-browser"]],
+    ids=lambda arguments: arguments[0],
 )
 def test_a_file_that_is_not_there_is_one_sentence_and_code_2(tmp_path: Path, arguments: list[str]) -> None:
     # Neither markup nor terminal escapes in a name do anything.
