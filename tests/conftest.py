@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Commands run by tests take the torchdiag that is installed, not the checkout they may stand in.
+os.environ["PYTHONSAFEPATH"] = "1"
+
 settings.register_profile("usual", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("usual"), max_examples=3000)
 settings.load_profile(os.environ.get("TORCHDIAG_HYPOTHESIS", "usual"))
