@@ -46,16 +46,8 @@ const char* member_value(const char* p, const char* end) {
     return skip_space(p + 1);
 }
 
-// How many of 16 bits are set. The instruction for it is newer than what the library is built for.
-int ones(unsigned bits) {
-    bits -= bits >> 1 & 0x5555;
-    bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
-    bits = (bits + (bits >> 4)) & 0x0F0F;
-    return static_cast<int>((bits + (bits >> 8)) & 0x1F);
-}
-
 // Text with backslashes, from somewhere within brackets or a string on.
-const char* bracket_end_slowly(const char* p, const char* end, int depth, bool in_string) {
+const char* bracket_end_slowly(const char* p, const char* end, long depth, bool in_string) {
     for (; p < end; ++p) {
         if (in_string) {
             if (*p == '\\') ++p;
@@ -129,34 +121,25 @@ bool has_key(const char* p, const char* end, const char* key) {
 }
 
 const char* bracket_end(const char* p, const char* end) {
-    int depth = 0;
-    unsigned inside = 0;  // all bits set while a string is open
-    for (; p < end; p += 16) {
-        Structure found = structure_of(p);
+    long depth = 0;
+    std::uint64_t inside = 0;  // all bits set while a string is open
+    for (; p < end; p += 64) {
+        const Structure found = structure_of(p);
         if (found.backslashes != 0) return bracket_end_slowly(p, end, depth, inside != 0);
-        if (found.quotes != 0 || inside != 0) {
-            // Bit i becomes the parity of the quotes up to byte i.
-            unsigned parity = found.quotes;
-            parity ^= parity << 1;
-            parity ^= parity << 2;
-            parity ^= parity << 4;
-            parity ^= parity << 8;
-            parity ^= inside;
-            found.opening &= ~parity;
-            found.closing &= ~parity;
-            inside = 0 - (parity >> 15 & 1);
+        // Bit i becomes the parity of the quotes up to byte i: set within strings.
+        std::uint64_t strings = found.quotes;
+        if (strings != 0) {
+            for (int shift = 1; shift < 64; shift *= 2) strings ^= strings << shift;
         }
-        // Each closing bracket in turn: those opened before it, less those closed before it.
-        for (int closed = 1; found.closing != 0; ++closed) {
-            const unsigned below = (found.closing & (0 - found.closing)) - 1;
-            if (depth + ones(found.opening & below) == closed) {
-                const char* stop = p + __builtin_ctz(found.closing) + 1;
-                return stop <= end ? stop : nullptr;
-            }
-            found.closing &= found.closing - 1;
-            if (found.closing == 0) depth -= closed;
+        strings ^= inside;
+        inside = 0 - (strings >> 63);
+        for (std::uint64_t rest = (found.opening | found.closing) & ~strings; rest != 0; rest &= rest - 1) {
+            const std::uint64_t first = rest & (0 - rest);
+            depth += (found.opening & first) != 0 ? 1 : -1;
+            if (depth > 0) continue;
+            const char* stop = p + __builtin_ctzll(rest) + 1;
+            return stop <= end ? stop : nullptr;
         }
-        depth += ones(found.opening);
     }
     return nullptr;
 }

@@ -61,30 +61,34 @@ inline const char* skip_space(const char* p) {
 #endif
 }
 
-// Where brackets, quotes and backslashes are among 16 bytes: bit i stands for byte i.
+// Where brackets, quotes and backslashes are among 64 bytes: bit i stands for byte i.
 struct Structure {
-    unsigned opening, closing, quotes, backslashes;
+    std::uint64_t opening = 0, closing = 0, quotes = 0, backslashes = 0;
 };
 
 inline Structure structure_of(const char* p) {
+    Structure found;
 #if defined(__SSE2__)
-    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    // One bit apart: `[` and `{`, `]` and `}`.
-    const __m128i folded = _mm_or_si128(text, _mm_set1_epi8(0x20));
-    const auto bits = [](__m128i equal) { return static_cast<unsigned>(_mm_movemask_epi8(equal)); };
-    return {bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{'))), bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))),
-            bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('"'))), bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('\\')))};
-#else
-    Structure found = {0, 0, 0, 0};
-    for (unsigned i = 0; i < 16; ++i) {
-        const char folded = static_cast<char>(p[i] | 0x20);
-        found.opening |= static_cast<unsigned>(folded == '{') << i;
-        found.closing |= static_cast<unsigned>(folded == '}') << i;
-        found.quotes |= static_cast<unsigned>(p[i] == '"') << i;
-        found.backslashes |= static_cast<unsigned>(p[i] == '\\') << i;
+    const auto bits = [](__m128i equal) { return static_cast<std::uint64_t>(_mm_movemask_epi8(equal)); };
+    for (int at = 0; at < 64; at += 16) {
+        const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + at));
+        // One bit apart: `[` and `{`, `]` and `}`.
+        const __m128i folded = _mm_or_si128(text, _mm_set1_epi8(0x20));
+        found.opening |= bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{'))) << at;
+        found.closing |= bits(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))) << at;
+        found.quotes |= bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('"'))) << at;
+        found.backslashes |= bits(_mm_cmpeq_epi8(text, _mm_set1_epi8('\\'))) << at;
     }
-    return found;
+#else
+    for (int at = 0; at < 64; ++at) {
+        const char folded = static_cast<char>(p[at] | 0x20);
+        found.opening |= static_cast<std::uint64_t>(folded == '{') << at;
+        found.closing |= static_cast<std::uint64_t>(folded == '}') << at;
+        found.quotes |= static_cast<std::uint64_t>(p[at] == '"') << at;
+        found.backslashes |= static_cast<std::uint64_t>(p[at] == '\\') << at;
+    }
 #endif
+    return found;
 }
 
 // Whether the `length` bytes at p equal `bytes`; both may be read up to the next multiple of 16.

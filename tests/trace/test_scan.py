@@ -199,6 +199,20 @@ def test_the_place_of_a_string_among_vectors_does_not_matter() -> None:
         ]
 
 
+def test_the_place_of_a_bracket_among_vectors_does_not_matter() -> None:
+    for length in range(140):
+        for text in (
+            f'["{"]" * length}"]',
+            f"[{'[],' * length}0]",
+            f'[{" " * length}"\\"]"]',
+            f'{{"a": {"[" * 60}1{"]" * 60}}}',
+        ):
+            trace = scanned(
+                of_events(f'{{"args": {{"grid": {text}, "stream": 7}}}}', f'{{"args": {{"grid": {text}}}}}')
+            )
+            assert rows(trace) == [{"grid": text, "stream": 7}, {"grid": text}]
+
+
 def test_pids_and_tids_are_numbers_where_there_are_numbers() -> None:
     events = [
         ("1", "2"), ('"1"', '"2"'), ("1.0", '" 2 "'), ('"0x1"', "2"), ('"Spans"', '"stream 7"'), ("null", "[1]"),
