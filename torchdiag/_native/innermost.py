@@ -2,6 +2,7 @@
 
 import ctypes
 from bisect import bisect_right
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,13 @@ class Thread:
 
     def __init__(self, row: Numbers, ts_ns: Numbers, dur_ns: Numbers) -> None:
         self.row = plain(row, np.int64)
-        self._columns = [self.row, plain(ts_ns, np.int64), plain(dur_ns, np.int64), np.empty(len(row), np.int32)]
-        library.load().td_outlasting(len(row), *map(address, self._columns))
+        self._ts_ns, self._dur_ns = plain(ts_ns, np.int64), plain(dur_ns, np.int64)
+
+    @cached_property
+    def _columns(self) -> list[NDArray[Any]]:
+        columns = [self.row, self._ts_ns, self._dur_ns, np.empty(len(self.row), np.int32)]
+        library.load().td_outlasting(len(self.row), *map(address, columns))
+        return columns
 
     def at(self, instant: Numbers) -> Numbers:
         """int64[m]: the row of the innermost event at each instant, -1 for none."""

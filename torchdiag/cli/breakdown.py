@@ -58,7 +58,11 @@ def run(
 
 
 def _print_one(path: str, options: Options, form: Form) -> None:
+    import os  # noqa: PLC0415
     import sys  # noqa: PLC0415
+
+    # numpy starts a thread of its linear algebra for every core, and they spin; nothing here has a use for them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from torchdiag import api  # noqa: PLC0415
     from torchdiag.report.plain_text import plain  # noqa: PLC0415

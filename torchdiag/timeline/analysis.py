@@ -1,5 +1,7 @@
 """From a trace to its breakdown: the facts of this room put together."""
 
+from typing import Literal
+
 import numpy as np
 
 from torchdiag.errors import TorchdiagError
@@ -8,8 +10,9 @@ from torchdiag.timeline import health as healths
 from torchdiag.timeline import partition as partitions
 from torchdiag.timeline import steps as step_tables
 from torchdiag.timeline import summary as summaries
+from torchdiag.timeline.beside import Beside
 from torchdiag.timeline.partition import Partition
-from torchdiag.timeline.result import Breakdown, DeviceBreakdown
+from torchdiag.timeline.result import Breakdown, DeviceBreakdown, Step, TraceSummary
 from torchdiag.timeline.sites import Landmarks
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
@@ -27,15 +30,23 @@ def analyse(
     if not np.any(trace.kind != Kind.OTHER):
         raise TorchdiagError(f"{trace.path} holds no events: no operator, call, annotation or device activity")
     found = partitions.partition(trace, steps=steps, window=window, device=device)
-    table, source = step_tables.steps(trace, found.activities, found.selected)
-    health = healths.health(trace, found.activities, table, overruns=found.overruns)
+    telling = Beside(lambda: tell(trace, found))
+    broken_down = tuple(devices(trace, found, top))
+    summary, table, source = telling.result()
     return Breakdown(
-        trace=summaries.summary(trace, health),
+        trace=summary,
         steps=table,
         steps_source=source,
-        devices=tuple(devices(trace, found, top)),
+        devices=broken_down,
         host=None if found.devices else host_only.host_breakdown(trace, found.selected, found.driver, top),
     )
+
+
+def tell(trace: Trace, found: Partition) -> tuple[TraceSummary, tuple[Step, ...], Literal["marks", "period", "none"]]:
+    """What was read, the steps, and where these come from."""
+    table, source = step_tables.steps(trace, found.activities, found.selected)
+    health = healths.health(trace, found.activities, table, overruns=found.overruns)
+    return summaries.summary(trace, health), table, source
 
 
 def devices(trace: Trace, found: Partition, top: int | None) -> list[DeviceBreakdown]:

@@ -111,8 +111,10 @@ def duplicates(trace: Trace) -> Quality | None:
     sample holds a duplicate are all counted.
     """
     timed = trace.kind != Kind.OTHER
-    bits = (len(trace) // SAMPLE).bit_length()
-    sampled = ((trace.ts_ns >> 10) & ((1 << bits) - 1)) == 0
+    bits = min((len(trace) // SAMPLE).bit_length(), 22)
+    low = trace.ts_ns.astype(np.uint32)
+    low &= np.uint32(((1 << bits) - 1) << 10)
+    sampled = low == 0
     if bits and not _repeated(trace, np.flatnonzero(timed & sampled)):
         return None
     count = _repeated(trace, np.flatnonzero(timed))

@@ -77,10 +77,9 @@ def places(
     `count` is the number of charged stretches. `landmarks` are those of the trace, for whoever asks more than once.
     """
     landmarks = landmarks or Landmarks.of(trace)
-    by_start = activities[np.lexsort((activities.row, activities.start_ns))]
     sums: dict[_Features[int], _Sum] = {}
     for charges in blocks:
-        for codes, block in _sums(landmarks, charges, by_start):
+        for codes, block in _sums(landmarks, charges, activities):
             total = sums.get(codes)
             sums[codes] = block if total is None else _together(total, block)
     gathered: dict[Cause, list[Place]] = {cause: [] for cause in CAUSES}
@@ -108,7 +107,7 @@ def places(
     )
 
 
-def _sums(landmarks: Landmarks, charges: Charges, by_start: Activities) -> Iterator[tuple[_Features[int], _Sum]]:
+def _sums(landmarks: Landmarks, charges: Charges, activities: Activities) -> Iterator[tuple[_Features[int], _Sum]]:
     """The stretches of a block, gathered by what their labels are made of."""
     first_gap = int(charges.gap[0]) if len(charges) else 0
     gap = charges.gap - first_gap
@@ -116,7 +115,7 @@ def _sums(landmarks: Landmarks, charges: Charges, by_start: Activities) -> Itera
     np.maximum.at(gap_end, gap, charges.end_ns)
     folds = folded(landmarks.trace, charges)
     charges = folds.charges
-    features = _features(landmarks, charges, gap_end[charges.gap - first_gap], by_start)
+    features = _features(landmarks, charges, gap_end[charges.gap - first_gap], activities)
     group, first = _groups(features)
     idle, count, longest = np.zeros((3, len(first)), np.int64)
     np.add.at(idle, group, folds.idle_ns)
@@ -151,7 +150,7 @@ def _sum(one: Place, other: Place) -> Place:
 
 
 def _features(
-    landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64], by_start: Activities
+    landmarks: Landmarks, charges: Charges, gap_end: NDArray[np.int64], activities: Activities
 ) -> _Features[Codes]:
     trace, cause = landmarks.trace, charges.cause.astype(np.int32)
     event = np.where((charges.event >= 0) | (cause == PYTHON), charges.event, charges.launch)
@@ -172,7 +171,7 @@ def _features(
         backward=(around.forward >= 0).astype(np.int32),
         event=_names(trace, event, (event >= 0) & _event_tells(trace, around, event, cause)),
         event_is_python=event_is_python.astype(np.int32),
-        kernel=_kernels(trace, charges.launch, gap_end, by_start, TOLD_BY_WORK[cause] & (around.operator < 0)),
+        kernel=_kernels(trace, charges.launch, gap_end, activities, TOLD_BY_WORK[cause] & (around.operator < 0)),
         loader=loader,
         in_loader=in_loader,
         before=_flags(before, len(charges)),
@@ -217,20 +216,20 @@ def _loader(landmarks: Landmarks, charges: Charges, around: Sites, asked: NDArra
 
 
 def _kernels(
-    trace: Trace, launch: Rows, gap_end: NDArray[np.int64], by_start: Activities, asked: NDArray[np.bool_]
+    trace: Trace, launch: Rows, gap_end: NDArray[np.int64], activities: Activities, asked: NDArray[np.bool_]
 ) -> Codes:
     """Name codes of the work that ended the gaps of the stretches asked for."""
     kernel = np.full(len(launch), NO_TEXT, np.int32)
     stretch = np.flatnonzero(asked)
-    place = np.searchsorted(by_start.start_ns, gap_end[stretch])
+    place = np.searchsorted(activities.start_ns, gap_end[stretch])
     # Several activities may start together: take the one that the gap's launch call made.
     while len(stretch):
-        inside = place < len(by_start)
+        inside = place < len(activities)
         stretch, place = stretch[inside], place[inside]
-        begins = by_start.start_ns[place] == gap_end[stretch]
+        begins = activities.start_ns[place] == gap_end[stretch]
         stretch, place = stretch[begins], place[begins]
-        found = by_start.launch[place] == launch[stretch]
-        kernel[stretch[found]] = trace.name[by_start.row[place[found]]]
+        found = activities.launch[place] == launch[stretch]
+        kernel[stretch[found]] = trace.name[activities.row[place[found]]]
         stretch, place = stretch[~found], place[~found] + 1
     return kernel
 

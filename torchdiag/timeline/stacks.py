@@ -6,6 +6,7 @@ another do no harm, and parents are never worked out for the many events nobody 
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +82,13 @@ class _Thread:
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self.events = native.Thread(rows, trace.ts_ns, trace.dur_ns)
-        # The first event to end after an instant is the first by which anything does.
-        self.reach_ns = np.maximum.accumulate(trace.ts_ns[rows] + trace.dur_ns[rows])
+        self._trace = trace
+
+    @cached_property
+    def reach_ns(self) -> Times:
+        """Until when the events up to each of them reach: the first to end after an instant is the first beyond it."""
+        rows = self.events.row
+        return np.maximum.accumulate(self._trace.ts_ns[rows] + self._trace.dur_ns[rows])
 
 
 def user_frames(trace: Trace) -> Rows:

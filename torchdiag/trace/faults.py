@@ -41,6 +41,8 @@ def zero_timestamps(trace: Trace) -> Rows:
 
 def other_clocks(trace: Trace) -> Rows:
     """int64: rows of phase X more than a day away from where most events are, as when two runs wrote to one file."""
+    if within_a_day(trace.ts_ns):
+        return np.empty(0, np.int64)
     trusted = (trace.phase == COMPLETE) & (trace.dur_ns != MISSING) & (trace.ts_ns != MISSING)
     trusted[zero_timestamps(trace)] = False
     trusted[out_of_reach(trace)] = False
@@ -53,6 +55,16 @@ def other_clocks(trace: Trace) -> Rows:
     groups = np.split(order, borders)
     largest = max(range(len(groups)), key=lambda group: len(groups[group]))
     return rows[np.concatenate([group for number, group in enumerate(groups) if number != largest] or [order[:0]])]
+
+
+def within_a_day(times: Rows) -> bool:
+    """Whether all times but the missing ones lie within FAR_NS of one another."""
+    if not len(times):
+        return True
+    low, high = int(times.min()), int(times.max())
+    if low == MISSING:
+        low = int(times.min(initial=high, where=times != MISSING))
+    return high - low <= FAR_NS
 
 
 def out_of_reach(trace: Trace) -> Rows:
