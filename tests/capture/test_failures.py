@@ -22,7 +22,6 @@ from torchdiag.history.run_result import RESULT, read
 if importlib.util.find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
 
-ROOT = Path(__file__).parents[2]
 
 # Steps 0 to 2 are left out, 3 and 4 timed; the light pass begins with step 5.
 STEPS = """
@@ -199,7 +198,7 @@ print(result.failure.kind, flush=True)
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ},
     )
     try:
         while "timed" not in process.stdout.readline():

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +19,6 @@ if importlib.util.find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
 
 import torch
-
-ROOT = Path(__file__).parents[2]
 
 # Prints the number of C++ exceptions and of Python exceptions of one call, and the types of the former.
 SCRIPT = """
@@ -78,7 +75,7 @@ def thrown():
     """For each case: C++ exceptions of each of 3 calls, Python exceptions of all, C++ types, all caught?."""
     if not throw_probe.available().loadable:
         pytest.skip(throw_probe.available().reason)
-    environment = {**os.environ, **throw_probe.environment(), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **throw_probe.environment()}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False, timeout=300
     )

@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 US = 1_000
 
 
 def run(*arguments, columns=80, stdin=None, cwd=None, **environment):
     """The command with a pipe for standard output: (exit code, output, errors)."""
-    env = {**os.environ, "COLUMNS": str(columns), "PYTHONPATH": str(ROOT), **environment}
+    env = {**os.environ, "COLUMNS": str(columns), **environment}
     done = subprocess.run(
         [sys.executable, "-m", "torchdiag", "breakdown", *map(str, arguments)],
         capture_output=True,
@@ -329,7 +328,7 @@ def test_interrupted_it_keeps_what_was_printed(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
+        env={**os.environ, "COLUMNS": "80"},
         start_new_session=True,
     )
     assert process.stdout is not None

@@ -229,7 +229,7 @@ def test_in_python(folder, installed):
     plugin = folder / "plugin.so"
     built = compile_with("-shared", "-fPIC", source, "-o", plugin)
     assert built.returncode == 0, built.stderr
-    environment = {**os.environ, **throw_probe.environment(), "PYTHONPATH": str(SOURCE.parents[1])}
+    environment = {**os.environ, **throw_probe.environment()}
     arguments = [sys.executable, "-c", SCRIPT, str(plugin), str(throw_probe.LIBRARY)]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
