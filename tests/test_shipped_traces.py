@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -31,7 +32,10 @@ def test_every_shipped_trace_has_an_answer() -> None:
 
 
 def test_the_generator_still_makes_the_shipped_files(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(TRACES / "make.py"), str(tmp_path)], check=True)
+    environment = {
+        key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"
+    }  # it imports its neighbours
+    subprocess.run([sys.executable, str(TRACES / "make.py"), str(tmp_path)], env=environment, check=True)
     for made in tmp_path.iterdir():
         shipped = TRACES / made.name
         if made.suffix == ".gz":
