@@ -240,6 +240,16 @@ def test_a_host_only_trace_has_its_page(tmp_path):
     assert text.startswith("This trace holds no GPU work")
 
 
+def test_a_trace_cut_before_its_gpu_work_does_not_deny_it(tmp_path):
+    host = [event for event in events() if event["cat"] in {"user_annotation", "python_function", "cpu_op"}]
+    whole = write(tmp_path / "whole.json", host)
+    (tmp_path / "cut.json").write_text(whole.read_text().rstrip().rstrip("}").rstrip().rstrip("]"))
+    code, text, _ = run(tmp_path / "cut.json")
+    assert code == 0
+    assert "cannot be told" in " ".join(text.split())
+    assert "This trace holds no GPU work" not in text
+
+
 def test_unrecorded_gpu_work_is_not_idle(tmp_path):
     host = [event for event in events() if event["cat"] != "kernel"]
     code, text, _ = run(write(tmp_path / "lost.json", host))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from torchdiag.report.breakdown_words import CAUSES, NOT_RECORDED, causes_by_time, device_name, host_parts
+from torchdiag.report.breakdown_words import CAUSES, causes_by_time, device_name, host_parts, without_gpu
 from torchdiag.report.figures import apportion, duration, rough_percent
 from torchdiag.report.plain_text import plain
 from torchdiag.report.terminal import STYLES, Canvas, pad
@@ -50,9 +50,7 @@ class BreakdownTable:
         """Print one line a device, the file named in the first."""
         file = self._start(path)
         if not breakdown.devices:
-            unrecorded = any(note.code == NOT_RECORDED for note in breakdown.trace.quality)
-            start = "GPU work was not recorded" if unrecorded else "no GPU work in this trace"
-            self._message(file, start + _host(breakdown.host), "dim")
+            self._message(file, without_gpu(breakdown)[1] + _host(breakdown.host), "dim")
         for device in breakdown.devices:
             self._canvas.line(Text(file), *self._device(device))
             file = " " * self._file_width

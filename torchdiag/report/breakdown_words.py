@@ -7,6 +7,7 @@ from torchdiag.report.plain_text import plain, shorten
 from torchdiag.timeline.result import Breakdown, Cause, DeviceBreakdown, HostBreakdown, Place, Window
 
 NOT_RECORDED = "gpu-not-recorded"
+CUT_SHORT = {"truncated-json", "truncated-gzip", "bad-gzip"}
 """Quality code of a trace with launch calls and no device activity."""
 
 HOST_ONLY = "host-only"
@@ -201,16 +202,23 @@ def _loss_share(device: DeviceBreakdown) -> float:
 
 
 def _host_answer(breakdown: Breakdown) -> str:
-    recorded = all(note.code != NOT_RECORDED for note in breakdown.trace.quality)
-    start = (
-        "This trace holds no GPU work"
-        if recorded
-        else "Kernels were launched, but the GPU's work was not recorded, so how busy it was cannot be told"
-    )
-    host = breakdown.host
+    start, host = without_gpu(breakdown)[0], breakdown.host
     if host is None or not host.window.length_ns:
         return f"{start}."
     return f"{start}; on the CPU, {_host_words(breakdown, host)}."
+
+
+def without_gpu(breakdown: Breakdown) -> tuple[str, str]:
+    """Why a breakdown has no device, in a sentence without its end and in a few words."""
+    codes = {note.code for note in breakdown.trace.quality}
+    if codes & CUT_SHORT:
+        # Exporters write GPU work after the host's, so that a cut takes it first.
+        long = "The trace is cut short and what is left holds no GPU work, so how busy the GPU was cannot be told"
+        return long, "cut short before any GPU work"
+    if NOT_RECORDED in codes:
+        long = "Kernels were launched, but the GPU's work was not recorded, so how busy it was cannot be told"
+        return long, "GPU work was not recorded"
+    return "This trace holds no GPU work", "no GPU work in this trace"
 
 
 def host_parts(host: HostBreakdown) -> list[tuple[int, str]]:
