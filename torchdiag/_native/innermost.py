@@ -92,6 +92,18 @@ class Thread:
         return 2 * (last - first + open_before) + len(start)
 
 
+def outlasting(end: Numbers) -> Numbers:
+    """int64[n]: for each of n events of one thread, by start, the nearest earlier one that ends later; -1 for none.
+
+    `end` (int64, positive) is when each ends; of events that start together the inner one comes later.
+    """
+    end = plain(end, np.int64)
+    found = np.empty(len(end), np.int32)
+    numbers, start = np.arange(len(end)), np.zeros(len(end), np.int64)
+    library.load().td_outlasting(len(end), *map(address, (numbers, start, end, found)))
+    return found.astype(np.int64)
+
+
 def plain(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     """The array as the library reads it; itself when it already lies so."""
     return np.ascontiguousarray(column, dtype)

@@ -1,0 +1,101 @@
+"""The steps that tell how the program runs once it is warm."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.result import Step
+from torchdiag.timeline.step_groups import median
+
+Times = NDArray[np.int64]
+
+MOSTLY = 0.8
+"""What is seen in this share of the steps counts as seen in every step."""
+COLD_RATIO = 1.5
+"""A first step that takes this many times the median of the others is a warm-up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steady:
+    """The steps to judge by: all but a first one that warms up and partial ones.
+
+    `number` int64[k]: their positions among `facts.steps`. `start_ns`, `end_ns` int64[k]. Without steps the whole of
+    the events is one (`whole`). `cold` says that only warm-up was recorded: nothing in it need happen again.
+    """
+
+    number: NDArray[np.int64]
+    start_ns: Times
+    end_ns: Times
+    whole: bool
+    cold: bool
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def step_ns(self) -> float:
+        """Mean time of a step."""
+        return float((self.end_ns - self.start_ns).mean())
+
+    @property
+    def total_ns(self) -> int:
+        """Time of all of them."""
+        return int((self.end_ns - self.start_ns).sum())
+
+    def of(self, instant: Times) -> NDArray[np.int64]:
+        """int64[m]: which of these steps (0..k-1) each instant lies in, -1 for none."""
+        place = np.searchsorted(self.start_ns, instant, side="right") - 1
+        return np.where((place >= 0) & (instant < self.end_ns[np.maximum(place, 0)]), place, -1)
+
+    def per_step(self, instant: Times) -> NDArray[np.int64]:
+        """int64[k]: how many of the instants lie in each step."""
+        place = self.of(instant)
+        return np.bincount(place[place >= 0], minlength=len(self)).astype(np.int64)
+
+    def in_most(self, instant: Times) -> bool:
+        """Whether some of the instants lie in (nearly) every step."""
+        return bool(np.count_nonzero(self.per_step(instant)) >= MOSTLY * len(self))
+
+    def rows(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the rows that begin in one of these steps, in their order."""
+        return rows[self.of(facts.trace.ts_ns[rows]) >= 0]
+
+
+def steady(facts: Facts) -> Steady:
+    """The steps that tell how the program runs once it is warm."""
+    steps = facts.steps
+    if not steps:
+        start, end = _extent(facts)
+        return Steady(np.zeros(1, np.int64), np.array([start]), np.array([end]), whole=True, cold=False)
+    kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
+    warm = [index for index in kept if index or not _warms_up(steps)]
+    chosen = np.array(warm or kept or range(len(steps)), np.int64)
+    start = np.array([steps[index].start_ns for index in chosen.tolist()], np.int64)
+    end = np.array([steps[index].end_ns for index in chosen.tolist()], np.int64)
+    return Steady(chosen, start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm)
+
+
+def _until_next(start: Times, end: Times) -> Times:
+    """Steps that overlap are parted where the next one begins."""
+    return np.minimum(end, np.append(start[1:], np.iinfo(np.int64).max))
+
+
+def _warms_up(steps: tuple[Step, ...]) -> bool:
+    if len(steps) < 2:
+        return False
+    others = median([step.end_ns - step.start_ns for step in steps[1:]])
+    return steps[0].end_ns - steps[0].start_ns > COLD_RATIO * others or "first" in steps[0].note
+
+
+def _extent(facts: Facts) -> tuple[int, int]:
+    windows = [device.window for device in facts.partition.devices]
+    if windows:
+        return min(window.start_ns for window in windows), max(window.end_ns for window in windows)
+    trace = facts.trace
+    rows = np.flatnonzero(trace.kind != 0)
+    if not len(rows):
+        return 0, 1
+    start = int(trace.ts_ns[rows].min())
+    return start, max(int((trace.ts_ns[rows] + trace.dur_ns[rows]).max()), start + 1)
