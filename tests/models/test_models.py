@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 from torchdiag.errors import TorchdiagError  # noqa: E402
 from torchdiag.models.catalogue import MODELS, find  # noqa: E402
 from torchdiag.models.workload import Setting  # noqa: E402
-from torchdiag.models.yolov3 import Objects, YoloLoss  # noqa: E402
+from torchdiag.models.vision.yolov3 import Objects, YoloLoss  # noqa: E402
 
 CASES = [(name, mode) for name, entry in MODELS.items() for mode in entry.modes]
 

@@ -1,0 +1,1 @@
+"""Models of no other domain: physics, privacy, meta-learning, audio, graphs."""

@@ -1,0 +1,5 @@
+"""The speech models of the catalogue."""
+
+from torchdiag.models.entry import Entry
+
+ENTRIES: tuple[Entry, ...] = ()

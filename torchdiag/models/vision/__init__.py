@@ -1,0 +1,1 @@
+"""Models of computer vision: classification, detection, segmentation, generation."""
