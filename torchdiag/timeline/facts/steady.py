@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.result import Step
+from torchdiag.timeline.result import Step, Window
 from torchdiag.timeline.step_groups import median
 
 Times = NDArray[np.int64]
@@ -90,7 +90,7 @@ def _warms_up(steps: tuple[Step, ...]) -> bool:
 
 
 def _extent(facts: Facts) -> tuple[int, int]:
-    windows = [device.window for device in facts.partition.devices]
+    windows: list[Window] = [device.window for device in facts.partition.devices]
     if windows:
         return min(window.start_ns for window in windows), max(window.end_ns for window in windows)
     trace = facts.trace
