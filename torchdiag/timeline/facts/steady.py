@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.result import Step, Window
+from torchdiag.timeline.result import Step
 from torchdiag.timeline.step_groups import median
 
 Times = NDArray[np.int64]
@@ -71,10 +71,10 @@ def steady(facts: Facts) -> Steady:
         return Steady(np.zeros(1, np.int64), np.array([start]), np.array([end]), whole=True, cold=False)
     kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
     warm = [index for index in kept if index or not _warms_up(steps)]
-    chosen = np.array(warm or kept or range(len(steps)), np.int64)
-    start = np.array([steps[index].start_ns for index in chosen.tolist()], np.int64)
-    end = np.array([steps[index].end_ns for index in chosen.tolist()], np.int64)
-    return Steady(chosen, start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm)
+    chosen = warm or kept or list(range(len(steps)))
+    start = np.array([steps[index].start_ns for index in chosen], np.int64)
+    end = np.array([steps[index].end_ns for index in chosen], np.int64)
+    return Steady(np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm)
 
 
 def _until_next(start: Times, end: Times) -> Times:
@@ -90,7 +90,7 @@ def _warms_up(steps: tuple[Step, ...]) -> bool:
 
 
 def _extent(facts: Facts) -> tuple[int, int]:
-    windows: list[Window] = [device.window for device in facts.partition.devices]
+    windows = [device.window for device in facts.partition.devices]
     if windows:
         return min(window.start_ns for window in windows), max(window.end_ns for window in windows)
     trace = facts.trace
