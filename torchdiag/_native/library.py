@@ -1,4 +1,4 @@
-"""The compiled library: where it is, and the types of its functions (`native/torchdiag.h`, `native/innermost.h`)."""
+"""The compiled library: where it is, and the types of its functions (`native/torchdiag.h`, `innermost.h`, `replay.h`)."""
 
 import ctypes
 import os
@@ -138,6 +138,8 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "td_outlasting": (None, ctypes.c_int64, *[_NUMBERS] * 4),
     "td_innermost_at": (None, ctypes.c_int64, *[_NUMBERS] * 4, ctypes.c_int64, *[_NUMBERS] * 2),
     "td_innermost": (ctypes.c_int64, ctypes.c_int64, *[_NUMBERS] * 4, ctypes.c_int64, *[_NUMBERS] * 6),
+    "td_replay_order": (ctypes.c_int, ctypes.c_int64, _NUMBERS, ctypes.c_int64, *[_NUMBERS] * 4),
+    "td_replay_times": (ctypes.c_int, ctypes.c_int64, _NUMBERS, ctypes.c_int64, *[_NUMBERS] * 4),
 }
 
 
