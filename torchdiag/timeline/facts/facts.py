@@ -11,10 +11,10 @@ from torchdiag.history.run_folder import RunFolder
 from torchdiag.timeline import health as healths
 from torchdiag.timeline import partition as partitions
 from torchdiag.timeline import steps as step_tables
+from torchdiag.timeline import summary as summaries
 from torchdiag.timeline.partition import Partition
 from torchdiag.timeline.result import Step
 from torchdiag.trace.columns import Trace
-from torchdiag.trace.quality import Quality
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Facts:
     """A trace, its partition and its steps; `run` is the run folder it was recorded in, None for a trace alone.
 
-    `steps_source` is "marks", "period" or "none"; `quality` holds what the reader and the partition had to say.
+    `steps_source` is "marks", "period" or "none"; `summary` tells what was read and holds the quality notes.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Facts:
         self.steps_source: Literal["marks", "period", "none"] = steps_source
         self.run = run
         health = healths.health(trace, partition.activities, steps, overruns=partition.overruns)
-        self.quality: tuple[Quality, ...] = (*trace.quality, *health)
+        self.summary = summaries.summary(trace, health)
         self._known: dict[Callable[[Facts], Any], Any] = {}
 
     @classmethod
@@ -57,4 +57,4 @@ class Facts:
 
     def has_quality(self, code: str) -> bool:
         """Whether the reader or the partition noted `code`."""
-        return any(note.code == code for note in self.quality)
+        return any(note.code == code for note in self.summary.quality)

@@ -74,7 +74,9 @@ def steady(facts: Facts) -> Steady:
     chosen = warm or kept or list(range(len(steps)))
     start = np.array([steps[index].start_ns for index in chosen], np.int64)
     end = np.array([steps[index].end_ns for index in chosen], np.int64)
-    return Steady(np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm)
+    return Steady(
+        np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm
+    )
 
 
 def _until_next(start: Times, end: Times) -> Times:

@@ -1,0 +1,54 @@
+"""The time that a change takes away, before anything is replayed: the bounds of its gain."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag.timeline import intervals
+from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.steady import steady
+from torchdiag.trace.columns import Trace
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Accused:
+    """Nanoseconds in steady steps that a change takes from host threads and from devices."""
+
+    host_ns: float
+    device_ns: float
+
+
+def accused(facts: Facts, change: Change) -> Accused:
+    """The time a change takes away. What is accused twice, or inside something accused, counts once."""
+    times = facts.get(steady)
+    waited = sum(intervals.length(*spans) for _, spans in host_spans(facts, change.unblocked))
+    both = np.concatenate((change.unblocked, change.shortened))
+    covered = sum(intervals.length(*spans) for _, spans in host_spans(facts, both))
+    activities = facts.partition.activities
+    of_row = {name: times.rows(facts, np.unique(getattr(change, name))) for name in ("removed", "scaled")}
+    length = dict(zip(activities.row.tolist(), (activities.end_ns - activities.start_ns).tolist(), strict=True))
+    device = sum(length.get(row, 0) for row in of_row["removed"].tolist())
+    device += (1 - change.device_scale) * sum(
+        length.get(row, 0) for row in np.setdiff1d(of_row["scaled"], of_row["removed"]).tolist()
+    )
+    return Accused(waited + (covered - waited) * (1 - change.host_scale), device)
+
+
+def host_spans(facts: Facts, rows: NDArray[np.int64]) -> list[tuple[int, tuple[Times, Times]]]:
+    """For each thread among host rows: its track, and the union of their intervals, clipped to the steady steps."""
+    trace: Trace = facts.trace
+    times = facts.get(steady)
+    low, high = int(times.start_ns[0]), int(times.end_ns[-1])
+    spans: list[tuple[int, tuple[Times, Times]]] = []
+    track = trace.track[rows]
+    for number in np.flatnonzero(np.bincount(track, minlength=1)).tolist():
+        mine = rows[track == number]
+        start = np.clip(trace.ts_ns[mine], low, high)
+        end = np.clip(trace.ts_ns[mine] + np.maximum(trace.dur_ns[mine], 0), low, high)
+        order = np.argsort(start, kind="stable")
+        spans.append((number, intervals.union(start[order], end[order])))
+    return spans
