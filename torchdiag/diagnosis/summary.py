@@ -54,10 +54,11 @@ def bound_by(facts: Facts) -> Bound:
         return "warm-up"
     if facts.has_quality("gpu-not-recorded"):
         return "cannot-tell"
-    if not facts.partition.devices:
-        return _bound_of_host(facts)
-    times, idleness = facts.get(steady), facts.get(idle)
-    total = times.total_ns
+    return _bound_of_device(facts) if facts.partition.devices else _bound_of_host(facts)
+
+
+def _bound_of_device(facts: Facts) -> Bound:
+    idleness, total = facts.get(idle), facts.get(steady).total_ns
     if idleness.total_ns(Cause.UNKNOWN) > UNKNOWN_SHARE * total:
         return "cannot-tell"
     shares = device_shares(facts)
@@ -82,7 +83,7 @@ def bound_by(facts: Facts) -> Bound:
 def device_shares(facts: Facts) -> dict[str, float]:
     """Share of the steady steps that the devices spend in each state, a mean over them."""
     times = facts.get(steady)
-    shares = dict.fromkeys(("compute", "communication", "memory", "transfer"), 0.0)
+    shares: dict[str, float] = dict.fromkeys(("compute", "communication", "memory", "transfer"), 0.0)
     devices = facts.partition.devices
     for device in devices:
         for start, end in zip(times.start_ns.tolist(), times.end_ns.tolist(), strict=True):
