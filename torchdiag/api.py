@@ -17,7 +17,11 @@ from torchdiag.trace.columns import Trace
 from torchdiag.trace.source import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
+
+    from torchdiag.findings.finding import Diagnosis
 
 DEFAULT_TOP = 3
 """Places listed for each cause."""
@@ -93,6 +97,35 @@ def breakdown(
         whole = steps is None and window is None
         found = run_breakdown.completed(found, trace, folder, device=device, top=top, whole=whole)
     return Breakdown(*(getattr(found, field.name) for field in fields(found)))
+
+
+def diagnose(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    rules: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """Name the bugs of a trace, or of the file or run folder at a path, with what fixing each would win.
+
+    `rules` are the ids of the rules to ask (all where empty), `ignore` of those not to ask. The numbers of a run are
+    those of its light recording. `progress` is told the bytes read of a file so far.
+
+    Raises `torchdiag.TorchdiagError` for a trace that cannot be read or holds no events, and for unknown ids.
+    """
+    from torchdiag.diagnosis import diagnose as diagnosing  # noqa: PLC0415 - a breakdown needs no rules
+    from torchdiag.diagnosis.discovery import chosen  # noqa: PLC0415
+    from torchdiag.timeline.facts.facts import Facts  # noqa: PLC0415
+
+    asked = chosen(rules, ignore)
+    run = None
+    if not isinstance(trace, Trace):
+        if Path(trace).is_dir():
+            from torchdiag.history import run_folder  # noqa: PLC0415 - as in `load`
+
+            run = run_folder.read(trace)
+        trace = load(trace, progress=progress)
+    return diagnosing.diagnose(Facts.of(trace, run), asked)
 
 
 def _written(steps: slice) -> str:
