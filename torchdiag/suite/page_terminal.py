@@ -1,0 +1,85 @@
+"""A report of a suite on a terminal."""
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from torchdiag.report.terminal import Canvas, pad
+from torchdiag.suite.page import Page, Table
+
+_GAP = "  "
+_LEAST_WORDS = 24
+
+
+def print_page(page: Page, canvas: Canvas) -> None:
+    """Print a whole report."""
+    if page.answer:
+        canvas.paragraph(page.answer, "bold")
+    if page.facts:
+        canvas.paragraph(" · ".join(page.facts), "dim")
+    for table in page.tables:
+        canvas.line()
+        print_table(table, canvas)
+    if page.notes:
+        canvas.line()
+        for note in page.notes:
+            canvas.paragraph(note, first="- ", rest="  ")
+
+
+def print_table(table: Table, canvas: Canvas) -> None:
+    """Print a table in the width there is: columns that can be spared go first, then words are shortened."""
+    if table.title:
+        canvas.paragraph(table.title, "bold")
+    rows = [[canvas.spell(cell) for cell in row] for row in table.rows]
+    widths = [
+        max([cell_len(column.name), *(cell_len(row[place]) for row in rows)])
+        for place, column in enumerate(table.columns)
+    ]
+    for place in range(len(widths) - 1, -1, -1):
+        # A column with nothing in it tells nothing.
+        if not any(row[place] for row in rows) and place:
+            widths[place] = 0
+    _fit(table, widths, canvas.width)
+    names = [column.name for column in table.columns]
+    canvas.line(Text(_GAP.join(_cells(table, names, widths, canvas)), "dim"))
+    for row in rows:
+        _print_row(table, row, widths, canvas)
+    if table.note:
+        canvas.paragraph(table.note, "dim")
+
+
+def _print_row(table: Table, row: list[str], widths: list[int], canvas: Canvas) -> None:
+    """Print a row; where its last column is one of words, these are wrapped in it."""
+    cells = _cells(table, row, widths, canvas)
+    if table.columns[-1].right or not widths[-1] or cell_len(row[-1]) <= widths[-1]:
+        canvas.line(Text(_GAP.join(cells)))
+        return
+    before = _GAP.join(cells[:-1])
+    indent = " " * cell_len(before)
+    for number, line in enumerate(Text(row[-1]).wrap(canvas.console, widths[-1])):
+        line.rstrip()
+        canvas.line(Text(f"{indent if number else before}{_GAP}{line.plain}"))
+
+
+def _fit(table: Table, widths: list[int], room: int) -> None:
+    def excess() -> int:
+        shown = [width for width in widths if width]
+        return sum(shown) + len(_GAP) * (len(shown) - 1) - room
+
+    words = [place for place, column in enumerate(table.columns) if not column.right]
+    for place in range(len(widths) - 1, -1, -1):
+        slack = sum(max(widths[word] - _LEAST_WORDS, 0) for word in words)
+        if excess() <= slack:
+            break
+        if table.columns[place].spare:
+            widths[place] = 0
+    # The last one's words are wrapped: it gives way first.
+    for place in reversed(words):
+        widths[place] = max(widths[place] - max(excess(), 0), min(widths[place], _LEAST_WORDS))
+
+
+def _cells(table: Table, cells: list[str], widths: list[int], canvas: Canvas) -> list[str]:
+    return [
+        pad(canvas.fit(cell, width), width, right=column.right)
+        for cell, width, column in zip(cells, widths, table.columns, strict=True)
+        if width
+    ]
