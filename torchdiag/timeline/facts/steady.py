@@ -14,7 +14,8 @@ Times = NDArray[np.int64]
 MOSTLY = 0.8
 """What is seen in this share of the steps counts as seen in every step."""
 COLD_RATIO = 1.5
-"""A first step that takes this many times the median of the others is a warm-up."""
+"""A first step that takes this many times the median of the others is a warm-up, whatever happens in it; one that does
+other things than they do is a warm-up when it takes longer at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,8 @@ def _warms_up(steps: tuple[Step, ...]) -> bool:
     if len(steps) < 2:
         return False
     others = median([step.end_ns - step.start_ns for step in steps[1:]])
-    return steps[0].end_ns - steps[0].start_ns > COLD_RATIO * others or "first" in steps[0].note
+    ratio = COLD_RATIO if "first" not in steps[0].note else 1.0
+    return steps[0].end_ns - steps[0].start_ns > ratio * others
 
 
 def _extent(facts: Facts) -> tuple[int, int]:

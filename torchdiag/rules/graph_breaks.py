@@ -1,0 +1,96 @@
+"""A compiled function falls into pieces.
+
+## What it finds
+One call of a function under `torch.compile` that runs as several compiled regions with Python in between.
+
+## Why it is slow
+Each piece costs a look-up of its guards and a prologue, the Python in between runs eagerly, and nothing is fused across
+the cut.
+
+## How it is detected
+In every steady step several `Torch-Compiled Region: F/R` with neighbouring numbers F, each after a look-up of its own.
+With stacks, frames called `torch_dynamo_resume_in_...` prove it. The gain replays the step without the look-ups and
+prologues of all pieces but one; what fusing across the cuts would win on the device cannot be told.
+
+## When it does not matter
+Compiling each layer by itself gives many regions on purpose; layers of one class share the number F, and are not
+reported. Large pieces lose nothing but the look-ups.
+
+## How to fix it
+Before:
+
+```python
+@torch.compile
+def forward(x):
+    y = layer(x)
+    print(y.mean().item())
+    return head(y)
+```
+
+After:
+
+```python
+@torch.compile(fullgraph=True)  # raises at the first break
+def forward(x):
+    return head(layer(x))
+```
+
+`TORCH_LOGS=graph_breaks` names each break and its line.
+
+## References
+- pytorch/vision#9518
+- huggingface/diffusers#9475: indexing with a device scalar breaks the graph
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchdiag.findings.rule import Family, Rule
+from torchdiag.findings.suspect import Suspect
+from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.compilation import compilation
+from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.nesting import named, operators
+from torchdiag.timeline.facts.steady import steady
+from torchdiag.timeline.facts.whereabouts import whereabouts
+from torchdiag.trace.vocabulary import Kind
+
+
+def check(facts: Facts) -> Iterator[Suspect]:
+    """One suspect for all pieces beyond the first of each run of neighbouring numbers."""
+    found, times, trace = facts.get(compilation), facts.get(steady), facts.trace
+    frames = np.unique(found.frame)
+    later = frames[1:][np.diff(frames) == 1]
+    pieces = found.regions[np.isin(found.frame, later)]
+    if not len(pieces) or not times.in_most(trace.ts_ns[pieces]):
+        return
+    resumed = named(trace, Kind.PYTHON, lambda name: "torch_dynamo_resume_in" in name)
+    overhead = operators(
+        trace, "TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue"
+    )
+    overhead = times.rows(facts, overhead)
+    start = trace.ts_ns[found.regions]
+    place = np.searchsorted(start, trace.ts_ns[overhead], side="right") - 1
+    inside = (place >= 0) & np.isin(found.frame[np.maximum(place, 0)], later)
+    before = np.minimum(place + 1, len(start) - 1)
+    lookup = np.isin(overhead, found.lookups)
+    chosen = np.where(lookup, np.isin(found.frame[before], later), inside)
+    where = facts.get(whereabouts).most(pieces)
+    at = f" at {where.label}" if where.file else ""
+    often = len(pieces) / len(times)
+    yield Suspect(
+        title=f"A compiled function runs in pieces{at}: {often:.3g} breaks a step",
+        rows=pieces,
+        where=where,
+        change=Change(shortened=overhead[chosen]),
+        fix=f"Compile{at} with fullgraph=True to be told each break, or run with TORCH_LOGS=graph_breaks; take prints, "
+        "logging, .item() and other reads of values out of the compiled function.",
+        reason="frames that resume after a break were seen"
+        if len(resumed)
+        else "several compiled regions with neighbouring numbers in every step",
+        confidence="high" if len(resumed) else "medium",
+    )
+
+
+RULE = Rule("graph-breaks", Family.COMPILE, check)
