@@ -51,8 +51,8 @@ from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
 
 CONVOLUTIONS = frozenset(
-    ("aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::miopen_convolution")
-    + ("aten::convolution_backward",)
+    f"aten::{name}"
+    for name in ("cudnn_convolution", "cudnn_convolution_transpose", "miopen_convolution", "convolution_backward")
 )
 SLOWER, LEAST_NS, KERNELS = 10, 1_000_000, 4
 
