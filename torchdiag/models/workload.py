@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     import torch
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["train", "eval"]
 Size = Literal["real", "tiny"]
+
+ENVIRONMENT_MARK: Final = "environment"
+"""The name of the host events that span a reinforcement learner's calls into its environment."""
 
 
 @dataclass(frozen=True, slots=True)

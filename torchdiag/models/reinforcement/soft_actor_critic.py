@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.profiler import record_function
 from torch.nn import functional
 
+from torchdiag.models.reinforcement.environment import environment
+from torchdiag.models.reinforcement.squashed_gaussian import sample
 from torchdiag.models.workload import Setting, Workload
 
 OBSERVATION, ACTION = 3, 1
@@ -58,12 +59,7 @@ class Actor(nn.Module):
     def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         """A sample by the reparametrisation trick, squashed by tanh."""
         mean, spread = self.body(observation).chunk(2, dim=-1)
-        spread = spread.clamp(-10, 2)
-        noise = torch.randn_like(mean)
-        raw = mean + spread.exp() * noise
-        log_probability = -0.5 * noise.square() - spread - 0.5 * math.log(2 * math.pi)
-        squash = 2 * (math.log(2) - raw - functional.softplus(-2 * raw))
-        return raw.tanh(), (log_probability - squash).sum(dim=-1, keepdim=True)
+        return sample(mean, spread.clamp(-10, 2))
 
 
 class Critic(nn.Module):
@@ -91,8 +87,9 @@ def build(setting: Setting) -> Workload:
         with torch.no_grad():
             observation = torch.tensor([pendulum.observe()], device=setting.device, dtype=setting.dtype)
             action, _ = actor(observation)
-        with record_function("environment"):
-            pendulum.act(2 * float(action))
+        torque = 2 * float(action)
+        with environment():
+            pendulum.act(torque)
 
     if not setting.training:
         return Workload(interact, 1, (actor,))
