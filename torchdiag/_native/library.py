@@ -1,4 +1,4 @@
-"""The compiled library: where it is, and the types of its functions (`native/torchdiag.h`, `innermost.h`, `replay.h`)."""
+"""The compiled library: where it is, and the types of its functions (headers in `native/`)."""
 
 import ctypes
 import os
@@ -118,7 +118,7 @@ _HANDLE = ctypes.c_void_p
 _NUMBERS = ctypes.c_void_p
 _FUNCTIONS: dict[str, tuple[object, ...]] = {
     # name: what it returns, what it takes
-    "td_scan_new": (_HANDLE, ctypes.c_int32, ctypes.c_int64),
+    "td_scan_new": (_HANDLE, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32),
     "td_scan_key": (ctypes.c_int, _HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32),
     "td_scan_feed": (ctypes.c_int, _HANDLE, ctypes.c_void_p, ctypes.c_int64),
     "td_scan_finish": (ctypes.c_int, _HANDLE),

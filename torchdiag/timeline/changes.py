@@ -1,5 +1,6 @@
-"""What a what-if takes away from a measured step."""
+"""What a what-if takes away from a trace."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,24 +9,40 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 
 
-def _none() -> Rows:
+def no_rows() -> Rows:
+    """No rows at all."""
     return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """Rows of a trace (int64, in any order, repeats allowed) and what becomes of them.
+    """What no longer happens, or takes less time. All are int64 rows of the trace, in any order, repeats allowed.
 
-    `unblocked`: calls that no longer wait for the device and cost the host nothing; the device work of a copy stays.
-    `shortened`: host events whose interval on their thread shrinks to `host_scale` (0..1) of its length; launches
-    inside still happen, and so do waits inside that are not `unblocked`. `removed`: device activities that no longer
-    run; a launch call goes when all that it launched is removed. `scaled`: device activities that take `device_scale`
-    of their time.
+    Several changes may name the same row; the one that leaves the least of it counts. Raises ValueError for a scale
+    that is negative or no number.
     """
 
-    unblocked: Rows = field(default_factory=_none)
-    shortened: Rows = field(default_factory=_none)
+    unblocked: Rows = field(default_factory=no_rows)
+    """Calls that no longer wait for the device, nor cost the host anything; so do calls within them. A call that also
+    submits work (a blocking copy) still submits it, at what submitting usually costs."""
+
+    shortened: Rows = field(default_factory=no_rows)
+    """Host events (operators, frames, calls, annotations, collections) whose interval on their thread shrinks to
+    `host_scale` of it. What they launch still happens, and what they wait for is still waited for."""
+
     host_scale: float = 0.0
-    removed: Rows = field(default_factory=_none)
-    scaled: Rows = field(default_factory=_none)
+    """Share (0..1) that is left of `shortened`."""
+
+    removed: Rows = field(default_factory=no_rows)
+    """Device activities that no longer run. A launch call goes when all of its activities do."""
+
+    scaled: Rows = field(default_factory=no_rows)
+    """Device activities that take `device_scale` of their time."""
+
     device_scale: float = 1.0
+    """Share (0..1, more for slower ones) that is left of `scaled`."""
+
+    def __post_init__(self) -> None:
+        for scale in (self.host_scale, self.device_scale):
+            if not (math.isfinite(scale) and scale >= 0):
+                raise ValueError(f"a scale of {scale} is not a share of a time")

@@ -1,0 +1,88 @@
+"""Laws of the replay, on traces that nobody thought of."""
+
+import numpy as np
+import strategies
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.reader import trace_of
+from written import parsed
+
+from torchdiag.timeline import intervals
+from torchdiag.timeline import steps as step_tables
+from torchdiag.timeline.changes import Change
+from torchdiag.timeline.partition import partition
+from torchdiag.timeline.replay import Replay
+from torchdiag.trace.vocabulary import Kind
+
+HOST = (Kind.OPERATOR, Kind.PYTHON, Kind.ANNOTATION, Kind.RUNTIME, Kind.OVERHEAD)
+DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+
+
+def replay_of(trace):
+    found = partition(trace)
+    table, _ = step_tables.steps(trace, found.activities, found.selected)
+    return Replay.of(trace, found, table), found
+
+
+@st.composite
+def changes(draw, trace, *, scales=st.sampled_from((0.0, 0.25, 0.5, 1.0))):
+    """A removal of some rows of the trace."""
+
+    def some(kinds):
+        rows = np.flatnonzero(np.isin(trace.kind, kinds)).tolist()
+        return np.array(draw(st.lists(st.sampled_from(rows), max_size=6)) if rows else [], np.int64)
+
+    return Change(
+        unblocked=some((Kind.RUNTIME,)),
+        shortened=some(HOST),
+        host_scale=draw(scales),
+        removed=some(DEVICE),
+        scaled=some(DEVICE),
+        device_scale=draw(scales),
+    )
+
+
+@given(strategies.traces())
+def test_nothing_changed_gives_the_measured_times(events):
+    replay, _ = replay_of(trace_of(parsed(events), {}))
+    assert replay.steps_ns([]).tolist() == replay.steps_measured_ns.tolist()
+
+
+@given(strategies.traces(stepped=True))
+def test_a_step_lasts_to_the_start_of_the_next(events):
+    trace = trace_of(parsed(events), {})
+    found = partition(trace)
+    start = np.sort(trace.ts_ns[found.marks])
+    replay, _ = replay_of(trace)
+    assert replay.steps_measured_ns[:-1].tolist() == np.diff(start).tolist()
+    ends = [device.window.end_ns for device in found.devices]
+    last = max([*ends, *(trace.ts_ns[found.marks] + trace.dur_ns[found.marks]).tolist()])
+    assert int(replay.steps_measured_ns[-1]) == last - int(start[-1])
+
+
+@given(st.data(), strategies.traces())
+def test_taking_something_away_never_costs_time(data, events):
+    trace = trace_of(parsed(events), {})
+    replay, _ = replay_of(trace)
+    first = data.draw(changes(trace))
+    one, both = replay.steps_ns([first]), replay.steps_ns([first, data.draw(changes(trace))])
+    assert np.all(np.cumsum(one)[-1] <= replay.steps_measured_ns.sum())
+    assert np.all(np.cumsum(one) <= np.cumsum(replay.steps_measured_ns))
+    assert np.all(np.cumsum(both) <= np.cumsum(one))
+    assert np.all(both >= 0)
+
+
+@given(st.data(), strategies.traces(legacy=False))
+def test_the_time_a_device_is_busy_remains(data, events):
+    trace = trace_of(parsed(events), {})
+    replay, found = replay_of(trace)
+    host = np.flatnonzero(np.isin(trace.kind, HOST))
+    calls = np.flatnonzero(trace.kind == Kind.RUNTIME)
+    change = Change(unblocked=calls, shortened=host, host_scale=data.draw(st.sampled_from((0.0, 0.5))))
+    total = int(replay.steps_ns([change]).sum())
+    if not found.selected.size:
+        for device in found.devices:
+            here = found.activities.on(device.device)
+            assert total >= intervals.length(*intervals.union(here.start_ns, here.end_ns))
+    assert np.all(replay.device_idle_ns([change]) >= 0)
+    assert np.all(replay.device_idle_ns([change]) <= total)
