@@ -118,14 +118,14 @@ def diagnose(
     from torchdiag.timeline.facts.facts import Facts  # noqa: PLC0415
 
     asked = chosen(rules, ignore)
-    run = None
-    if not isinstance(trace, Trace):
-        if Path(trace).is_dir():
-            from torchdiag.history import run_folder  # noqa: PLC0415 - as in `load`
+    if isinstance(trace, Trace) or not Path(trace).is_dir():
+        found = trace if isinstance(trace, Trace) else load(trace, progress=progress)
+        return diagnosing.diagnose(Facts.of(found), asked)
+    from torchdiag.diagnosis.of_run import diagnose_run  # noqa: PLC0415
+    from torchdiag.history import run_folder  # noqa: PLC0415 - as in `load`
 
-            run = run_folder.read(trace)
-        trace = load(trace, progress=progress)
-    return diagnosing.diagnose(Facts.of(trace, run), asked)
+    folder = run_folder.read(trace)
+    return diagnose_run(Facts.of(load(trace, progress=progress), folder), folder, asked)
 
 
 def _written(steps: slice) -> str:

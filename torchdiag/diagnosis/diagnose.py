@@ -35,7 +35,7 @@ def diagnose(facts: Facts, asked: Iterable[Rule] | None = None) -> Diagnosis:
     asked = tuple(rules() if asked is None else asked)
     able = [rule for rule in asked if rule.needs <= met]
     charges = [Charge(rule, suspect) for rule in able for suspect in rule.check(facts) if len(suspect.rows)]
-    findings = tuple(sorted((judge(facts, weighed) for weighed in weigh(facts, charges)), key=_order))
+    findings = tuple(sorted((judge(facts, weighed) for weighed in weigh(facts, charges)), key=in_order))
     devices = facts.partition.devices
     return Diagnosis(
         path=facts.trace.path,
@@ -109,6 +109,7 @@ def _confidence(facts: Facts, weighed: Weighed) -> tuple[Confidence, list[str]]:
     return confidence, doubts
 
 
-def _order(finding: Finding) -> tuple[float, ...]:
+def in_order(finding: Finding) -> tuple[float, ...]:
+    """What findings are sorted by: those that cost time now first, the greatest gain first."""
     verdicts: tuple[Verdict, ...] = ("exposed", "latent", "cannot-tell", "no-gain")
     return (verdicts.index(finding.verdict), -finding.gain_share, -finding.accused_ns)

@@ -1,5 +1,7 @@
 """What the steps are bound by, and the sentence a tired engineer can act on."""
 
+import re
+
 import numpy as np
 
 from torchdiag.findings.finding import Bound, Finding, Summary
@@ -18,6 +20,7 @@ BUSY = 0.9
 MUCH_LOADING = 0.3
 UNKNOWN_SHARE = 0.3
 """With this share of a step unknown (replays of graphs whose kernels are missing) nothing can be told."""
+CLAUSE = re.compile(r"; |\. ")
 WORDS: dict[Bound, str] = {
     "gpu": "Bound by the GPU's own work",
     "host": "Bound by the host, which issues work slower than the GPU does it",
@@ -127,9 +130,14 @@ def _sentence(
             )
     first = next((finding for finding in findings if finding.verdict == "exposed"), None)
     if first is not None and first.gain is not None:
-        parts.append(f"First: {first.fix} (about {first.gain.expected_ns / 1e6:.3g} ms a step)")
+        parts.append(f"First: {_advice(first.fix)} (about {first.gain.expected_ns / 1e6:.3g} ms a step).")
     elif bound == "warm-up":
         parts.append("Record again with warm-up steps: schedule(wait=1, warmup=2, active=3).")
     elif bound != "cannot-tell":
         parts.append("No bug was found that costs time now.")
     return " ".join(parts)
+
+
+def _advice(fix: str) -> str:
+    """The first clause of a fix."""
+    return CLAUSE.split(fix, maxsplit=1)[0].rstrip(".")

@@ -17,7 +17,7 @@ def print_diagnosis(diagnosis: Diagnosis, canvas: Canvas, *, everything: bool) -
     canvas.paragraph(words.sentence(diagnosis), "bold")
     canvas.line()
     canvas.line(canvas.text(canvas.fit(plain(diagnosis.path), canvas.width), "dim"))
-    facts = [f"{figure} {name}" for name, figure in words.numbers(diagnosis.summary)]
+    facts = [f"{name} {figure}" for name, figure in words.numbers(diagnosis.summary)]
     canvas.paragraph(" · ".join([*facts, f"over {words.basis(diagnosis.summary)}", plain(diagnosis.device)]), "dim")
     shown = words.shown(diagnosis.findings, everything=everything)
     for number, finding in enumerate(shown, 1):

@@ -66,10 +66,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
     if not len(pieces) or not times.in_most(trace.ts_ns[pieces]):
         return
     resumed = named(trace, Kind.PYTHON, lambda name: "torch_dynamo_resume_in" in name)
-    overhead = operators(
-        trace, "TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue"
-    )
-    overhead = times.rows(facts, overhead)
+    overhead = operators(trace, "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
+    overhead = np.concatenate((found.lookups, times.rows(facts, overhead)))
     start = trace.ts_ns[found.regions]
     place = np.searchsorted(start, trace.ts_ns[overhead], side="right") - 1
     inside = (place >= 0) & np.isin(found.frame[np.maximum(place, 0)], later)

@@ -49,8 +49,8 @@ def compilation(facts: Facts) -> Compilation:
     tried = tree.nearest(tries, tree.mask(compiles))
     attempted = tree.mask(tried[tried >= 0])[compiles]
     regions = _in_time(trace, times.rows(facts, named(trace, Kind.OPERATOR, lambda name: bool(REGION.match(name)))))
-    lookups = named(trace, Kind.OPERATOR, "TorchDynamo Cache Lookup".__eq__)
-    lookups = _in_time(trace, times.rows(facts, lookups))
+    lookups = (named(trace, kind, "TorchDynamo Cache Lookup".__eq__) for kind in (Kind.OPERATOR, Kind.ANNOTATION))
+    lookups = _in_time(trace, times.rows(facts, np.concatenate(list(lookups))))
     frame, version = _numbers(trace, regions)
     return Compilation(compiles, attempted, lookups, _runs(trace, lookups, regions, compiles), regions, frame, version)
 
