@@ -67,7 +67,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             "it.",
             reason="copies of at least 1 MB to the host in every step; the least gain keeps them and only ends the "
             "wait",
-            confidence=place.surely,
         )
 
 

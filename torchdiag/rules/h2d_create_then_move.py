@@ -71,7 +71,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             "them in the data loader.",
             reason="the operators before the copy made as many elements without launching anything; the least gain "
             "leaves the time of the copy's operator to the launch that takes its place",
-            confidence=place.surely,
         )
 
 

@@ -73,7 +73,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             fix=f"Concatenate the tensors copied{place.at} into one pinned buffer in the collate function, copy it "
             "once with non_blocking=True, and split it into views on the device.",
             reason=f"{together:.3g} copies of less than 64 kB in a step, assumed to become one",
-            confidence=place.surely,
         )
 
 

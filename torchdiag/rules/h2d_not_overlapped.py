@@ -46,7 +46,7 @@ def prefetch(batches):
 ```
 
 ## References
-- pytorch/tutorials#2983
+- pytorch/tutorials#2983: when copies and computing overlap
 """
 
 from collections.abc import Iterator

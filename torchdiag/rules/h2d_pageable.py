@@ -73,7 +73,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             cautious=asynchronous(here),
             fix=f"Give the DataLoader pin_memory=True and pass non_blocking=True to the copy{place.at}; it takes both.",
             reason=f"the copies say Pageable -> Device; from pinned memory {told}, the least gain leaves it as it is",
-            confidence=place.surely,
         )
 
 

@@ -62,7 +62,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             change=asynchronous(here),
             fix=f"Pass non_blocking=True to the copy{place.at}: the memory is pinned already.",
             reason="a synchronising call follows a Pinned -> Device copy inside the same operator",
-            confidence=place.surely,
         )
 
 

@@ -65,7 +65,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
             fix=f"Use the Python number itself in the arithmetic{place.at}, make the tensor on the device with "
             "torch.full(..., device=...), or keep it in a buffer registered once.",
             reason="blocking copies of at most 1 kB next to the lift_fresh and detach_ of torch.tensor",
-            confidence=place.surely,
         )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +35,6 @@ class Place:
         """`once a step`, `12 times a step`, `12 times in the trace`."""
         count = "once" if self.often == 1 else f"{self.often:.3g} times"
         return f"{count} in the trace" if self.times.whole else f"{count} a step"
-
-    @property
-    def surely(self) -> Literal["high", "medium"]:
-        """What is seen in two steps or more is sure to go on."""
-        return "high" if len(self.times) > 1 else "medium"
 
     @property
     def at(self) -> str:
