@@ -9,13 +9,14 @@ The host stops until everything that was queued has run. While it then issues th
 nothing to do: each such call drains the queue that hides the cost of Python.
 
 ## How it is detected
-A call that synchronises the device (`cudaDeviceSynchronize`, `hipDeviceSynchronize`) begins inside a steady step and
-not inside an operator; with stacks its line is told. The gain is the step replayed without these waits: the host runs
-ahead until the next thing it truly has to wait for.
+A call that synchronises the device (`cudaDeviceSynchronize`, `hipDeviceSynchronize`) begins inside at least 80 % of the
+steady steps and not inside an operator of torch; with stacks its line is told. The gain is the step replayed without
+these waits: the host runs ahead until the next thing it truly has to wait for.
 
 ## When it does not matter
-Profilers synchronise at their own start and stop: such calls lie outside of steps and are not counted. Where the
-device is busy all the time the finding is latent: the wait only shows how far the host was ahead.
+Profilers synchronise at their own start and stop: calls from their frames, and calls with nothing issued before or
+after them in the whole trace, are not counted. A benchmark that times each repetition needs its synchronisation. Where
+the device is busy all the time the finding is latent: the wait only shows how far the host was ahead.
 
 ## How to fix it
 Before:
@@ -43,35 +44,26 @@ end.record()  # read begin.elapsed_time(end) some steps later
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.blocking import blocking
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.facts.nesting import named
-from torchdiag.timeline.facts.steady import steady
-from torchdiag.timeline.facts.whereabouts import whereabouts
-from torchdiag.trace.vocabulary import Kind
+from torchdiag.timeline.facts.wait_reasons import Reason
+from torchdiag.timeline.facts.waiting_lines import waiting_lines
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect a line that synchronises the device."""
-    waits, times = facts.get(blocking), facts.get(steady)
-    device_wide = named(facts.trace, Kind.RUNTIME, lambda name: "DeviceSynchronize" in name or "CtxSynchronize" in name)
-    bare = waits.part(np.isin(waits.row, device_wide) & (waits.operator < 0))
-    for where, rows in facts.get(whereabouts).grouped(bare.row):
-        often = len(rows) / len(times)
-        at = f" at {where.label}" if where.label else ""
+    for line in waiting_lines(facts, Reason.DEVICE):
         yield Suspect(
-            title=f"The host waits for the whole device {often:.3g} times a step{at}",
-            rows=rows,
-            where=where,
-            change=Change(unblocked=rows),
-            fix=f"Delete the synchronisation{at}; time with CUDA events that are read some steps later, and "
+            title=f"The host waits for the whole device {line.often}{line.at}",
+            rows=line.waits.row,
+            where=line.where,
+            change=Change(unblocked=line.waits.calls),
+            fix=f"Delete the synchronisation{line.at}; time with CUDA events that are read some steps later, and "
             "synchronise on logging steps only.",
-            reason="a device-wide synchronisation in the step itself, outside of any operator",
+            reason=f"a device-wide synchronisation in the step itself, outside of any operator{line.doubt}",
+            confidence=line.confidence,
         )
 
 
