@@ -7,7 +7,7 @@ import numpy as np
 from torchdiag.findings.finding import Bound, Finding, Summary
 from torchdiag.timeline import host_only
 from torchdiag.timeline.device_states import sweep
-from torchdiag.timeline.facts.cold_start import cold_start
+from torchdiag.timeline.facts.cold_start import MOSTLY, cold_start
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.idle import gpu_busy, idle
 from torchdiag.timeline.facts.kernels import kernels
@@ -18,6 +18,8 @@ from torchdiag.trace.vocabulary import Call, Kind
 BUSY = 0.9
 """A device that works this share of a step is what bounds it."""
 MUCH_LOADING = 0.3
+MUCH_DATA, MUCH_IDLE = 0.15, 0.25
+"""A step is bound by the loader, or by the host, where the device waits this share of it for them."""
 UNKNOWN_SHARE = 0.3
 """With this share of a step unknown (replays of graphs whose kernels are missing) nothing can be told."""
 CLAUSE = re.compile(r"; |\. ")
@@ -53,10 +55,11 @@ def summary(facts: Facts, findings: tuple[Finding, ...]) -> Summary:
 
 def bound_by(facts: Facts) -> Bound:
     """What the steady steps are bound by: the greatest of the device's own states and the causes of its idle time."""
-    if facts.get(cold_start).cold:
-        return "warm-up"
     if facts.has_quality("gpu-not-recorded"):
         return "cannot-tell"
+    beginning = facts.get(cold_start)
+    if beginning.cold or (facts.steps_source != "marks" and beginning.of_recording > MOSTLY):
+        return "warm-up"
     return _bound_of_device(facts) if facts.partition.devices else _bound_of_host(facts)
 
 
@@ -75,12 +78,12 @@ def _bound_of_device(facts: Facts) -> Bound:
         return most
     data = idleness.total_ns(Cause.DATALOADER) / total
     told = idleness.total_ns() / total - data - idleness.total_ns(Cause.UNATTRIBUTED, Cause.QUEUED) / total
-    idle_shares: dict[Bound, float] = {"data": data, "host": told}
-    waiting = max(idle_shares, key=lambda name: idle_shares[name])
     untold = 1 - sum(own.values()) - data - told
-    if untold > max(idle_shares[waiting], own[most]):
+    if untold > max(data, told, own[most]):
         return "cannot-tell"
-    return waiting if idle_shares[waiting] > min(own[most], 1 - BUSY) else most
+    if data > MUCH_DATA:
+        return "data"
+    return "host" if told > own[most] or (told > MUCH_IDLE and most != "communication") else most
 
 
 def device_shares(facts: Facts) -> dict[str, float]:

@@ -67,8 +67,8 @@ class Steady:
 def steady(facts: Facts) -> Steady:
     """The steps that tell how the program runs once it is warm."""
     steps = facts.steps
-    if not steps:
-        start, end = _extent(facts)
+    if not steps or _beside_the_devices(facts):
+        start, end = extent(facts)
         return Steady(np.zeros(1, np.int64), np.array([start]), np.array([end]), whole=True, cold=False)
     kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
     warm = [index for index in kept if index or not _warms_up(steps)]
@@ -78,6 +78,17 @@ def steady(facts: Facts) -> Steady:
     return Steady(
         np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm
     )
+
+
+def _beside_the_devices(facts: Facts) -> bool:
+    """Whether steps that were found by their launches lie before what they launched: then they time the host alone."""
+    if facts.steps_source != "period" or not facts.partition.devices:
+        return False
+    low, high = extent(facts)
+    within = sum(max(min(step.end_ns, high) - max(step.start_ns, low), 0) for step in facts.steps)
+    busy = sum((step.gpu_busy or 0.0) * (step.end_ns - step.start_ns) for step in facts.steps)
+    worked = sum(device.states.compute for device in facts.partition.devices) / len(facts.partition.devices)
+    return within < (high - low) / 2 and busy < worked / 4
 
 
 def _until_next(start: Times, end: Times) -> Times:
@@ -93,7 +104,8 @@ def _warms_up(steps: tuple[Step, ...]) -> bool:
     return steps[0].end_ns - steps[0].start_ns > ratio * others
 
 
-def _extent(facts: Facts) -> tuple[int, int]:
+def extent(facts: Facts) -> tuple[int, int]:
+    """Start and end of what the devices were watched for; of all host events without a device."""
     windows = [device.window for device in facts.partition.devices]
     if windows:
         return min(window.start_ns for window in windows), max(window.end_ns for window in windows)
