@@ -106,5 +106,5 @@ def gradient_penalty(judge: Callable[[Tensor], Tensor], real: Tensor, fake: Tens
     share = torch.rand(len(real), 1, 1, 1, device=real.device, dtype=real.dtype)
     between = torch.lerp(fake, real, share).requires_grad_(True)
     (slope,) = torch.autograd.grad(judge(between).sum(), between, create_graph=True)
-    length = torch.linalg.vector_norm(slope.flatten(1), dim=1)
+    length = slope.flatten(1).square().sum(dim=1).sqrt()
     return (length - 1).square().mean()
