@@ -9,7 +9,8 @@ from torchdiag.timeline import intervals
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.steady import steady
-from torchdiag.trace.columns import Trace
+from torchdiag.timeline.replay_lines import Stretches
+from torchdiag.timeline.shortened import shortened, stretches_of
 
 Times = NDArray[np.int64]
 
@@ -25,9 +26,9 @@ class Accused:
 def accused(facts: Facts, change: Change) -> Accused:
     """The time a change takes away. What is accused twice, or inside something accused, counts once."""
     times = facts.get(steady)
-    waited = sum(intervals.length(*spans) for _, spans in host_spans(facts, change.unblocked))
-    both = np.concatenate((change.unblocked, change.shortened))
-    covered = sum(intervals.length(*spans) for _, spans in host_spans(facts, both))
+    waiting, shorter = stretches_of(facts.trace, change.unblocked), shortened(facts.trace, change)
+    waited = sum(intervals.length(*spans) for _, spans in host_spans(facts, waiting))
+    covered = sum(intervals.length(*spans) for _, spans in host_spans(facts, Stretches.join(waiting, shorter)))
     activities = facts.partition.activities
     of_row = {name: times.rows(facts, np.unique(getattr(change, name))) for name in ("removed", "scaled")}
     length = dict(zip(activities.row.tolist(), (activities.end_ns - activities.start_ns).tolist(), strict=True))
@@ -38,17 +39,15 @@ def accused(facts: Facts, change: Change) -> Accused:
     return Accused(waited + (covered - waited) * (1 - change.host_scale), device)
 
 
-def host_spans(facts: Facts, rows: NDArray[np.int64]) -> list[tuple[int, tuple[Times, Times]]]:
-    """For each thread among host rows: its track, and the union of their intervals, clipped to the steady steps."""
-    trace: Trace = facts.trace
+def host_spans(facts: Facts, stretches: Stretches) -> list[tuple[int, tuple[Times, Times]]]:
+    """For each thread that has some of the stretches: its track, and their union, clipped to the steady steps."""
     times = facts.get(steady)
     low, high = int(times.start_ns[0]), int(times.end_ns[-1])
     spans: list[tuple[int, tuple[Times, Times]]] = []
-    track = trace.track[rows]
-    for number in np.flatnonzero(np.bincount(track, minlength=1)).tolist():
-        mine = rows[track == number]
-        start = np.clip(trace.ts_ns[mine], low, high)
-        end = np.clip(trace.ts_ns[mine] + np.maximum(trace.dur_ns[mine], 0), low, high)
+    for number in np.flatnonzero(np.bincount(stretches.track, minlength=1)).tolist():
+        mine = stretches.track == number
+        start = np.clip(stretches.start_ns[mine], low, high)
+        end = np.clip(stretches.end_ns[mine], low, high)
         order = np.argsort(start, kind="stable")
         spans.append((number, intervals.union(start[order], end[order])))
     return spans

@@ -8,6 +8,8 @@ from torchdiag.timeline import intervals
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.idle import idle
+from torchdiag.timeline.replay_lines import Stretches
+from torchdiag.timeline.shortened import shortened, stretches_of
 
 Times = NDArray[np.int64]
 
@@ -29,7 +31,9 @@ class Ownership:
         what remains of a gap in which an accused wait ends. Nanoseconds, a mean over the devices.
         """
         total = 0
-        for track, (start, end) in host_spans(self._facts, np.concatenate((change.unblocked, change.shortened))):
+        trace = self._facts.trace
+        blamed = Stretches.join(stretches_of(trace, change.unblocked), shortened(trace, change))
+        for track, (start, end) in host_spans(self._facts, blamed):
             total += self._take(start, end, self._track == track)
         if len(change.unblocked):
             total += self._take(*self._after(change.unblocked), np.ones(len(self._start), np.bool_))

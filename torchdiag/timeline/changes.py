@@ -14,6 +14,11 @@ def no_rows() -> Rows:
     return np.empty(0, np.int64)
 
 
+def no_runs() -> Rows:
+    """No runs of events."""
+    return np.empty((0, 2), np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
     """What no longer happens, or takes less time. All are int64 rows of the trace, in any order, repeats allowed.
@@ -30,8 +35,12 @@ class Change:
     """Host events (operators, frames, calls, annotations, collections) whose interval on their thread shrinks to
     `host_scale` of it. What they launch still happens, and what they wait for is still waited for."""
 
+    runs: Rows = field(default_factory=no_runs)
+    """int64[k, 2]: stretches of a thread from the start of one host event to the end of a later one, with whatever lies
+    between them; they shrink as `shortened` does."""
+
     host_scale: float = 0.0
-    """Share (0..1) that is left of `shortened`."""
+    """Share (0..1) that is left of `shortened` and of `runs`."""
 
     removed: Rows = field(default_factory=no_rows)
     """Device activities that no longer run. A launch call goes when all of its activities do."""

@@ -160,6 +160,25 @@ def _listed(names: Counter[str]) -> str:
     return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
+def threads(trace: Trace) -> NDArray[np.int32]:
+    """int32[tracks]: each track itself, for one of recorded slices that of the thread they happened on (if any)."""
+    answer = np.arange(len(trace.tracks), dtype=np.int32)
+    _, told = _rows(trace)
+    if told:
+        pairs = zip(trace.tracks.pids, trace.tracks.tids, strict=True)
+        by_thread = {(str(pid), str(tid)): number for number, (pid, tid) in enumerate(pairs)}
+        for track, (_, thread) in told.items():
+            answer[track] = by_thread.get((str(trace.tracks.pids[track]), thread), track)
+    return answer
+
+
+def rows_of(trace: Trace, wanted: RecordedKind) -> Rows:
+    """Rows of the recorded slices of one kind, ascending."""
+    rows, told = _rows(trace)
+    chosen = [track for track, (kind, _) in told.items() if KINDS[kind] == wanted]
+    return rows[np.isin(trace.track[rows], chosen)]
+
+
 def _rows(trace: Trace) -> tuple[Rows, dict[int, tuple[str, str]]]:
     """Rows of recorded slices, ascending, and of each of their tracks what it holds and of which thread."""
     ours = trace.categories.codes_where(CATEGORY.__eq__)

@@ -14,6 +14,7 @@ from torchdiag.timeline.replay_calls import Calls
 from torchdiag.timeline.replay_graph import Family, Graph
 from torchdiag.timeline.replay_lanes import NONE, Lanes
 from torchdiag.timeline.replay_lines import Lines, Stretches
+from torchdiag.timeline.shortened import shortened
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Call
 
@@ -132,9 +133,10 @@ class Retiming:
 
     def _shrink(self, lag: Times, changes: Sequence[Change], idle: Stretches) -> None:
         """Set the lags of threads to what is left of them. `idle` are stretches that cost nothing any more."""
-        shortened = [(change.host_scale, self._rows(change.shortened)) for change in changes]
-        shortened = sorted(((scale, rows) for scale, rows in shortened if len(rows)), key=lambda item: item[0])
-        if not shortened and not len(idle):
+        self._rows(*(change.shortened for change in changes), *(change.runs.ravel() for change in changes))
+        shorter = [(change.host_scale, shortened(self.trace, change)) for change in changes]
+        shorter = sorted(((scale, some) for scale, some in shorter if len(some)), key=lambda item: item[0])
+        if not shorter and not len(idle):
             return
         lines, graph, calls = self.lines, self.graph, self.calls
         length = np.diff(lines.instant_ns, prepend=0)
@@ -146,9 +148,7 @@ class Retiming:
             covered, Stretches(calls.track[unknown], calls.start_ns[unknown], (calls.end_ns - PLAIN_COST_NS)[unknown])
         )
         before = lines.covered_ns(covered)
-        for scale, rows in shortened:
-            start = self.trace.ts_ns[rows]
-            stretches = Stretches(self.trace.track[rows].astype(np.int64), start, start + self.trace.dur_ns[rows])
+        for scale, stretches in shorter:
             covered = Stretches.join(covered, stretches)
             after = lines.covered_ns(covered)
             taken = after - before
