@@ -63,8 +63,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=_fix(line, assigns),
-            reason=f"`{line.operator}` needs to know on the host how many elements the mask selects{line.doubt}",
-            confidence=line.confidence,
+            reason=f"`{line.operator}` needs to know on the host how many elements the mask selects",
         )
 
 

@@ -71,8 +71,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=(TORCH if by_torch else OWN).format(at=line.at),
-            reason="the host reads a norm before the optimizer's step" + line.doubt,
-            confidence=line.confidence if by_torch or line.confidence == "low" else "medium",
+            reason="the host reads a norm before the optimizer's step",
+            confidence="high" if by_torch else "medium",
         )
 
 

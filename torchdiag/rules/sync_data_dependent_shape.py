@@ -69,8 +69,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=advice.format(at=line.at),
-            reason=f"the size of the result depends on values on the device{line.doubt}",
-            confidence=line.confidence,
+            reason="the size of the result depends on values on the device",
         )
 
 

@@ -57,8 +57,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             change=Change(unblocked=line.waits.calls),
             fix=f"Keep the index on the host as a Python integer{line.at} (one `tolist()` before the loop), or gather "
             "on the device with `index_select` or `torch.gather`.",
-            reason=f"an integer is read from the device right before the indexing that needs it{line.doubt}",
-            confidence=line.confidence,
+            reason="an integer is read from the device right before the indexing that needs it",
         )
 
 

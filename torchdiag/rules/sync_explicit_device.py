@@ -62,8 +62,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             change=Change(unblocked=line.waits.calls),
             fix=f"Delete the synchronisation{line.at}; time with CUDA events that are read some steps later, and "
             "synchronise on logging steps only.",
-            reason=f"a device-wide synchronisation in the step itself, outside of any operator{line.doubt}",
-            confidence=line.confidence,
+            reason="a device-wide synchronisation in the step itself, outside of any operator",
         )
 
 

@@ -49,7 +49,6 @@ from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.steady import MOSTLY, steady
 from torchdiag.timeline.facts.wait_reasons import Reason, wait_reasons
-from torchdiag.timeline.facts.waiting_lines import certainty
 from torchdiag.timeline.facts.whereabouts import whereabouts
 
 
@@ -67,7 +66,6 @@ def check(facts: Facts) -> Iterator[Suspect]:
     if not needless:
         extra[np.unique(waits.step, return_index=True)[1]] = False
     accused = waits.part(extra)
-    confidence, doubt = certainty(facts)
     where = facts.get(whereabouts).most(accused.row)
     mean = len(waits) / len(times)
     at = f" at {where.label}" if where.file else ""
@@ -78,8 +76,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         where=where,
         change=Change(unblocked=accused.calls),
         fix=_fix(needless),
-        reason=("no operator computes in float16" if needless else "all but one read a step are accused") + doubt,
-        confidence=confidence,
+        reason="no operator computes in float16" if needless else "all but one read a step are accused",
     )
 
 

@@ -78,8 +78,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
             hopeful=Change(unblocked=unblocked, shortened=between),
             fix=_fix(line, number),
             reason="after the wait the thread issues nothing until it copies something to the device; at least, all "
-            f"trips of a step become one, and at most the host's work between the copies goes too{line.doubt}",
-            confidence=line.confidence if stacks or line.confidence == "low" else "medium",
+            "trips of a step become one, and at most the host's work between the copies goes too",
+            confidence="high" if stacks else "medium",
         )
         yield suspect
 

@@ -72,8 +72,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=(OPTIMIZER if by_optimizer else GENERAL).format(at=line.at),
-            reason=f"the number is copied to the host, which waits for it{line.doubt}",
-            confidence=line.confidence,
+            reason="the number is copied to the host, which waits for it",
         )
 
 

@@ -53,8 +53,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             change=Change(unblocked=line.waits.calls),
             fix="Let the collate function return the lengths (and their maximum) on the CPU as well, and pass "
             f"those{line.at}.",
-            reason=f"the operator needs the lengths on the host{line.doubt}",
-            confidence=line.confidence,
+            reason="the operator needs the lengths on the host",
         )
 
 

@@ -80,8 +80,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             change=Change(unblocked=line.waits.calls),
             hopeful=Change(unblocked=line.waits.calls, shortened=frames[frames >= 0]),
             fix=fix.format(at=line.at),
-            reason=f"the values are needed on the host at once; at most the whole call goes{line.doubt}",
-            confidence=line.confidence,
+            reason="the values are needed on the host at once; at most the whole call goes",
         )
     for line in waiting_lines(facts, Reason.FETCHED):
         size = facts.get(copies).size_bytes[line.waits.copy]
@@ -91,8 +90,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=FETCH.format(at=line.at),
-            reason=f"a tensor is copied to the host, which waits for it, and nothing comes back{line.doubt}",
-            confidence=line.confidence,
+            reason="a tensor is copied to the host, which waits for it, and nothing comes back",
         )
 
 

@@ -76,8 +76,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=line.where,
             change=Change(unblocked=line.waits.calls),
             fix=_fix(facts, line).format(at=line.at),
-            reason=f"`{line.operator}` waits for the value it tests{line.doubt}",
-            confidence=line.confidence,
+            reason=f"`{line.operator}` waits for the value it tests",
         )
 
 

@@ -2,13 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline.facts.blocking import Blocking
-from torchdiag.timeline.facts.cold_start import cold_start
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.steady import steady
@@ -17,7 +15,6 @@ from torchdiag.timeline.facts.whereabouts import Where, whereabouts
 from torchdiag.trace.vocabulary import STEP_MARK, Kind
 
 Rows = NDArray[np.int64]
-Confidence = Literal["high", "medium", "low"]
 
 LINES = 5
 """So many lines of one reason are told apart, the rest are told of together."""
@@ -31,8 +28,7 @@ class WaitingLine:
 
     `found` are its waits, `often` how many there are ("2 times a step"), `at` says where (" at train.py:88 step", ""),
     by the annotation that it is in (`within`, "" for none) where no line is known. `operator` is the outermost operator
-    that waits, "" without one. `confidence` and `doubt` tell how well the steps are known; `doubt` is "" or ends the
-    reason of a suspect.
+    that waits, "" without one.
     """
 
     where: Where
@@ -42,8 +38,6 @@ class WaitingLine:
     whole: bool
     operator: str
     within: str
-    confidence: Confidence
-    doubt: str
 
     @property
     def waits(self) -> Blocking:
@@ -99,10 +93,9 @@ def waiting_lines(facts: Facts, reason: Reason) -> list[WaitingLine]:
 
 def _line(facts: Facts, found: WaitReasons, where: Where, others: int = 0) -> WaitingLine:
     times = facts.get(steady)
-    confidence, doubt = certainty(facts)
     operator = _most([facts.trace.names[code] for code in facts.trace.name[found.top[found.top >= 0]].tolist()])
     within = "" if where.file or others else _most(_annotations(facts, found.waits.row))
-    return WaitingLine(where, found, others, len(times), times.whole, operator, within, confidence, doubt)
+    return WaitingLine(where, found, others, len(times), times.whole, operator, within)
 
 
 def _most(names: list[str]) -> str:
@@ -115,18 +108,6 @@ def _annotations(facts: Facts, rows: Rows) -> list[str]:
     marks = tree.mask(named(trace, Kind.ANNOTATION, lambda name: not name.startswith(STEP_MARK)))
     found = tree.nearest(rows, marks)
     return [trace.names[code] if row >= 0 else "" for row, code in zip(found, trace.name[found].tolist(), strict=True)]
-
-
-def certainty(facts: Facts) -> tuple[Confidence, str]:
-    """How sure one can be that what happens in the steady steps happens in every step, and why not."""
-    times = facts.get(steady)
-    if facts.get(cold_start).cold:
-        return "low", "; the program may still have been warming up: record more steps"
-    if times.whole:
-        return "medium", "; no steps are marked, so it was counted over the whole trace"
-    if len(times) == 1:
-        return "medium", "; only one step was recorded"
-    return "high", ""
 
 
 def _common(places: list[Where]) -> Where:
