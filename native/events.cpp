@@ -8,8 +8,8 @@
 
 namespace torchdiag {
 
-Events::Events(int argument_count) : event_keys_(false), argument_keys_(true) {
-    for (int i = 0; i < argument_count; ++i) arguments.push_back(std::make_unique<Argument>());
+Events::Events(int argument_count)
+    : columns(static_cast<std::size_t>(argument_count)), event_keys_(false), argument_keys_(true) {
     const auto define = [this](const char* key, Role role) { event_keys_.define(key, std::strlen(key), role, -1); };
     define("ph", Role::phase);
     define("cat", Role::category);
@@ -24,7 +24,7 @@ Events::Events(int argument_count) : event_keys_(false), argument_keys_(true) {
 }
 
 void Events::add_argument_key(const char* key, std::size_t length, Role role, int column) {
-    arguments[static_cast<std::size_t>(column)]->role = role;
+    columns.arguments[static_cast<std::size_t>(column)]->role = role;
     argument_keys_.define(key, length, role, column);
 }
 
@@ -177,27 +177,28 @@ void Events::begin() {
 
 void Events::commit() {
     // All the space is found before any column grows, so that they stay of one length when there is none.
-    name.reserve(row_ + std::size_t{1});
-    category.reserve(row_ + std::size_t{1});
-    track.reserve(row_ + std::size_t{1});
-    phase.reserve(row_ + std::size_t{1});
-    time.reserve(row_ + std::size_t{1});
-    duration.reserve(row_ + std::size_t{1});
+    Columns& to = *to_;
+    to.name.reserve(row_ + std::size_t{1});
+    to.category.reserve(row_ + std::size_t{1});
+    to.track.reserve(row_ + std::size_t{1});
+    to.phase.reserve(row_ + std::size_t{1});
+    to.time.reserve(row_ + std::size_t{1});
+    to.duration.reserve(row_ + std::size_t{1});
     if (row_ == UINT32_MAX) throw std::bad_alloc();
     const std::int32_t place = track_of(event_.pid, event_.tid);
-    if (event_.is_flow && event_.has_id) flow_id.put(row_, event_.id);
-    name.push(event_.name);
-    category.push(event_.category);
-    track.push(place);
-    phase.push(event_.phase);
-    time.push(event_.time);
-    duration.push(event_.duration);
+    if (event_.is_flow && event_.has_id) to.flow_id.put(row_, event_.id);
+    to.name.push(event_.name);
+    to.category.push(event_.category);
+    to.track.push(place);
+    to.phase.push(event_.phase);
+    to.time.push(event_.time);
+    to.duration.push(event_.duration);
     if (!found_.empty) tally.add(found_);
     ++row_;
 }
 
 void Events::roll_back() {
-    for (auto& argument : arguments) argument->drop(row_);
+    for (auto& argument : to_->arguments) argument->drop(row_);
 }
 
 // The last `args` of an event counts.
@@ -229,7 +230,7 @@ std::int32_t Events::track_of(std::int32_t pid, std::int32_t tid) {
 }
 
 bool Events::take_mended(const char* text, std::size_t length, std::int64_t offset) {
-    const Taken taken = take(text, text + length, offset);
+    const Taken taken = Events::take(text, text + length, offset);
     return taken.outcome == Taken::done;
 }
 

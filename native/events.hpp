@@ -36,7 +36,7 @@ struct Sparse {
 
 // One of `integers`, `reals` and `texts` is in use, as the role says.
 struct Argument {
-    Role role;
+    Role role = Role::ignore;
     Sparse<std::int64_t> integers;
     Sparse<double> reals;
     Sparse<std::int32_t> texts;
@@ -48,12 +48,27 @@ struct Argument {
     }
 };
 
+// What is known of the events themselves. Texts are codes.
+struct Columns {
+    explicit Columns(std::size_t argument_count) {
+        for (std::size_t i = 0; i < argument_count; ++i) arguments.push_back(std::make_unique<Argument>());
+    }
+
+    // Dense columns, one value an event.
+    Array<std::int32_t> name, category, track;
+    Array<std::uint8_t> phase;
+    Array<std::int64_t> time, duration;
+
+    Sparse<std::int64_t> flow_id;
+    std::vector<std::unique_ptr<Argument>> arguments;
+};
+
 struct TopLevelEntry {
     std::int32_t document;
     std::int64_t key_start, key_end, value_start, value_end;  // places in Events::top_level_text
 };
 
-class Events final : public Sink {
+class Events : public Sink {
 public:
     explicit Events(int argument_count);
     void add_argument_key(const char* key, std::size_t length, Role role, int column);
@@ -65,19 +80,26 @@ public:
     void begin_events() override {}
     void top_level(const char* key, std::size_t key_length, const char* value, std::size_t length) override;
 
-    // Dense columns, one value an event.
-    Array<std::int32_t> name, category, track;
-    Array<std::uint8_t> phase;
-    Array<std::int64_t> time, duration;
+    // What is read next goes there, from its first row on; without a call, into `columns`.
+    void write_to(Columns& target) {
+        to_ = &target;
+        row_ = static_cast<std::uint32_t>(target.name.size());
+    }
 
-    Sparse<std::int64_t> flow_id;
-    std::vector<std::unique_ptr<Argument>> arguments;
+    Columns columns;
     Dictionary names, categories, texts;
     TextTable identities;                     // raw JSON of every pid and tid
     Array<std::int32_t> track_pid, track_tid;  // codes into `identities`, -1 for none
     Array<std::int64_t> document_rows;
     Array<TopLevelEntry> top_level_entries;
     Array<char> top_level_text;
+
+protected:
+    std::int32_t track_of(std::int32_t pid, std::int32_t tid);
+
+    Keys event_keys_, argument_keys_;
+    std::uint32_t row_ = 0;
+    bool odd_ids_ = false;  // some flow ids were no numbers
 
 private:
     struct Event {
@@ -118,14 +140,12 @@ private:
     const char* read_id(const char* p, const char* end);
     const char* read_integer(const char* p, const char* end, Sparse<std::int64_t>& column);
     const char* read_real(const char* p, const char* end, Sparse<double>& column);
-    std::int32_t track_of(std::int32_t pid, std::int32_t tid);
     void note(Damage kind) { found_.note(kind, offset_ + (event_start_ - text_start_)); }
 
-    Keys event_keys_, argument_keys_;
+    Columns* to_ = &columns;
     Key* key_ = nullptr;       // of the value being read
     bool repeated_ = false;    // the event had this key before
     Event event_;
-    std::uint32_t row_ = 0;
     std::uint64_t objects_ = 0;           // read so far, counting every attempt
     std::uint64_t object_[2] = {0, 0};  // the numbers of the event being read and of its args
     Tally found_;               // in the event being read

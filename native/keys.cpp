@@ -11,6 +11,13 @@ void Keys::define(const char* text, std::size_t length, Role role, std::int32_t 
     columns_.push(column);
 }
 
+void Keys::define_all_of(const Keys& other) {
+    for (std::int32_t code = 0; code < other.known_.size(); ++code) {
+        const std::size_t at = static_cast<std::size_t>(code);
+        define(other.known_.text(code), other.known_.length(code), other.roles_[at], other.columns_[at]);
+    }
+}
+
 Key* Keys::find(const char* raw, std::size_t length, bool escaped) {
     const std::int32_t spelling = spellings_.find(raw, length);
     if (spelling >= 0) return by_spelling_[static_cast<std::size_t>(spelling)];

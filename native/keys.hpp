@@ -56,7 +56,12 @@ class Keys {
 public:
     explicit Keys(bool in_args) : in_args_(in_args) { add_key(Role::ignore, -1).shared = true; }
     void define(const char* text, std::size_t length, Role role, std::int32_t column);
+    void define_all_of(const Keys& other);
     Key* find(const char* raw, std::size_t length, bool escaped);
+
+    const TextTable& spellings() const { return spellings_; }
+    // Whether this many more spellings may be met before some have to share a key.
+    bool has_room_for(std::size_t more) const { return keys_.size() + more < kMost; }
 
 private:
     // Files that make up keys endlessly share one key from then on.

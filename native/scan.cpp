@@ -3,21 +3,26 @@
 #include <utility>
 
 #include "document.hpp"
-#include "events.hpp"
 #include "guard.hpp"
+#include "lanes.hpp"
 #include "torchdiag.h"
 
 using namespace torchdiag;
 
 struct td_scan {
-    td_scan(int argument_count, std::size_t block) : events(argument_count), document(events, block) {}
+    td_scan(int argument_count, std::size_t block, int threads)
+        : events(argument_count, threads, block / kStretchesEach / static_cast<std::size_t>(threads)),
+          document(events, block) {}
 
-    Events events;
+    Lanes events;
     Document document;
     int failed = TD_OK;
 };
 
 namespace {
+
+// What a block holds for each thread. Where threads stop and wait for each other, they should have done something.
+constexpr std::size_t kGoodShare = std::size_t{2} << 20;
 
 template <typename T>
 td_array array_of(const Array<T>& array) {
@@ -35,15 +40,16 @@ td_texts texts_of(const TextTable& table) {
 
 }  // namespace
 
-td_scan* td_scan_new(int32_t argument_count, int64_t block) {
-    if (argument_count < 0 || block < 0) return nullptr;
+td_scan* td_scan_new(int32_t argument_count, int64_t block, int32_t threads) {
+    if (argument_count < 0 || block < 0 || threads < 1) return nullptr;
     td_scan* scan = nullptr;
-    guarded([&] { scan = new td_scan(argument_count, block == 0 ? kGoodBlock : static_cast<std::size_t>(block)); });
+    const std::size_t good = threads == 1 ? kGoodBlock : kGoodShare * static_cast<std::size_t>(threads);
+    guarded([&] { scan = new td_scan(argument_count, block == 0 ? good : static_cast<std::size_t>(block), threads); });
     return scan;
 }
 
 int td_scan_key(td_scan* scan, const char* key, int64_t length, int32_t kind, int32_t column) {
-    if (column < 0 || static_cast<std::size_t>(column) >= scan->events.arguments.size() || length < 0) {
+    if (column < 0 || static_cast<std::size_t>(column) >= scan->events.columns.arguments.size() || length < 0) {
         return TD_BAD_ARGUMENT;
     }
     const Role role = kind == TD_INTEGER ? Role::integer : kind == TD_REAL ? Role::real : Role::text;
@@ -66,13 +72,13 @@ int td_scan_finish(td_scan* scan) {
 int td_scan_columns(const td_scan* scan, td_columns* columns) {
     if (scan->failed != TD_OK) return scan->failed;
     const Events& events = scan->events;
-    columns->name = array_of(events.name);
-    columns->category = array_of(events.category);
-    columns->track = array_of(events.track);
-    columns->phase = array_of(events.phase);
-    columns->time = array_of(events.time);
-    columns->duration = array_of(events.duration);
-    columns->flow_id = sparse_of(events.flow_id);
+    columns->name = array_of(events.columns.name);
+    columns->category = array_of(events.columns.category);
+    columns->track = array_of(events.columns.track);
+    columns->phase = array_of(events.columns.phase);
+    columns->time = array_of(events.columns.time);
+    columns->duration = array_of(events.columns.duration);
+    columns->flow_id = sparse_of(events.columns.flow_id);
     columns->names = texts_of(events.names.texts());
     columns->categories = texts_of(events.categories.texts());
     columns->texts = texts_of(events.texts.texts());
@@ -88,8 +94,8 @@ int td_scan_columns(const td_scan* scan, td_columns* columns) {
 
 int td_scan_argument(const td_scan* scan, int32_t column, td_sparse* sparse) {
     if (scan->failed != TD_OK) return scan->failed;
-    if (column < 0 || static_cast<std::size_t>(column) >= scan->events.arguments.size()) return TD_BAD_ARGUMENT;
-    const Argument& argument = *scan->events.arguments[static_cast<std::size_t>(column)];
+    if (column < 0 || static_cast<std::size_t>(column) >= scan->events.columns.arguments.size()) return TD_BAD_ARGUMENT;
+    const Argument& argument = *scan->events.columns.arguments[static_cast<std::size_t>(column)];
     *sparse = argument.role == Role::integer ? sparse_of(argument.integers)
               : argument.role == Role::real  ? sparse_of(argument.reals)
                                              : sparse_of(argument.texts);

@@ -29,6 +29,11 @@ public:
     std::int32_t find(const char* text, std::size_t length) const;  // -1 when it is not there
     std::int32_t find_or_add(const char* text, std::size_t length);
     std::int32_t size() const { return static_cast<std::int32_t>(offsets_.size()) - 1; }
+    const char* text(std::int32_t code) const { return blob_.data() + offsets_[static_cast<std::size_t>(code)]; }
+    std::size_t length(std::int32_t code) const {
+        const std::size_t at = static_cast<std::size_t>(code);
+        return static_cast<std::size_t>(offsets_[at + 1] - offsets_[at]);
+    }
     const std::int64_t* offsets() const { return offsets_.data(); }
     const char* blob() const { return blob_.data(); }
 
@@ -49,6 +54,7 @@ private:
 class Dictionary {
 public:
     std::int32_t code(const char* raw, std::size_t length, bool escaped);
+    std::int32_t add_plain(const char* text, std::size_t length) { return texts_.find_or_add(text, length); }
     std::int32_t find_plain(const char* text, std::size_t length) const { return texts_.find(text, length); }
     const TextTable& texts() const { return texts_; }
 

@@ -74,9 +74,10 @@ typedef struct {
 
 typedef struct td_scan td_scan;
 
-/* A reader of traces into columns. `block` is how many bytes are gathered before they are looked at (0: a good size);
- * results do not depend on it. NULL when there is no memory. */
-TD_API td_scan* td_scan_new(int32_t argument_count, int64_t block);
+/* A reader of traces into columns. `block` is how many bytes are gathered before they are looked at (0: a good size),
+ * `threads` how many threads look at them, the calling one included; results depend on neither. NULL when there is no
+ * memory. */
+TD_API td_scan* td_scan_new(int32_t argument_count, int64_t block, int32_t threads);
 /* Names a key of `args` whose values go to argument column `column`; several keys may share one. Before any feed. */
 TD_API int td_scan_key(td_scan* scan, const char* key, int64_t length, int32_t kind, int32_t column);
 TD_API int td_scan_feed(td_scan* scan, const void* bytes, int64_t length);

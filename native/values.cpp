@@ -29,7 +29,7 @@ const char* Events::read(const char* p, const char* end) {
             return value_end(p, end);
         case Role::integer:
         case Role::real:
-        case Role::text: return read_argument(p, end, *arguments[static_cast<std::size_t>(key_->column)]);
+        case Role::text: return read_argument(p, end, *to_->arguments[static_cast<std::size_t>(key_->column)]);
         default: return value_end(p, end);
     }
 }
@@ -186,6 +186,7 @@ const char* Events::read_id(const char* p, const char* end) {
     const char* first = text ? p + 1 : p;
     trim(first, last);
     if (integer(first, last, true, event_.id) == Reading::exact) return stop;
+    odd_ids_ = true;
     // No number: a code of its own, far from the small negative numbers that some exporters use.
     event_.id = INT64_MIN + 1 + identities.find_or_add(p, static_cast<std::size_t>(stop - p));
     return stop;

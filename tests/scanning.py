@@ -13,11 +13,11 @@ from torchdiag.trace.vocabulary import TEXT_ARGUMENTS
 Event = dict[str, Any]
 
 
-def scanned(text: str | bytes, *, chunk: int = 1 << 20, block: int = 0) -> Trace:
+def scanned(text: str | bytes, *, chunk: int = 1 << 20, block: int = 0, threads: int | None = None) -> Trace:
     """The trace of a text fed in chunks of the given size."""
     data = encoded(text)
     pieces = (data[start : start + chunk] for start in range(0, len(data), chunk))
-    return scan(pieces, path="a.json", quality=QualityLog(), block=block)
+    return scan(pieces, path="a.json", quality=QualityLog(), block=block, threads=threads)
 
 
 def of_events(*events: str) -> str:

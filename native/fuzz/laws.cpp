@@ -8,6 +8,7 @@
 
 #include "../cursor.hpp"
 #include "../json.hpp"
+#include "../lanes.hpp"
 #include "../torchdiag.h"
 
 namespace {
@@ -58,8 +59,8 @@ void print_notes(std::string& out, td_scan* scan, int count) {
     }
 }
 
-Found scan(const char* text, std::size_t size, std::int64_t block, std::size_t chunk) {
-    td_scan* scan = td_scan_new(kColumns, block);
+Found scan(const char* text, std::size_t size, std::int64_t block, std::size_t chunk, int threads = 1) {
+    td_scan* scan = td_scan_new(kColumns, block, threads);
     require(scan != nullptr, "a scanner can be had");
     for (const Key& key : kKeys) {
         const std::int64_t length = static_cast<std::int64_t>(std::strlen(key.text));
@@ -156,6 +157,12 @@ void check_laws(const char* text, std::size_t size, std::int64_t block, std::siz
     const Found cut = scan(text, size, block, chunk);
     require(whole.columns == cut.columns, "columns do not depend on how the text was cut");
     require(whole.notes == cut.notes, "notes do not depend on how the text was cut");
+    // Stretches so short that there are many of them.
+    constexpr int kThreads = 3;
+    const std::int64_t stretch = std::clamp<std::int64_t>(static_cast<std::int64_t>(size / 16), 1, block);
+    const Found shared = scan(text, size, stretch * torchdiag::kStretchesEach * kThreads, chunk, kThreads);
+    require(whole.columns == shared.columns, "columns do not depend on the number of threads");
+    require(whole.notes == shared.notes, "notes do not depend on the number of threads");
 
     td_repair_report report, report_of_cut, second;
     std::string repaired = repair(text, size, 0, size + 1, report);

@@ -20,7 +20,7 @@ SECONDS = os.environ.get("TORCHDIAG_FUZZ_SECONDS")
 BUDGET = [f"-max_total_time={SECONDS}"] if SECONDS else ["-seed=1", "-runs=12000"]
 # A process begins with its parent's peak of memory, so that the whole use of memory says nothing here.
 MEMORY = ["-rss_limit_mb=0", "-malloc_limit_mb=1024"]
-FLAGS = ["-std=c++17", "-O1", "-g", "-fno-sanitize-recover=undefined"]
+FLAGS = ["-std=c++17", "-O1", "-g", "-pthread", "-fno-sanitize-recover=undefined"]
 
 
 def compiler() -> str:

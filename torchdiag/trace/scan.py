@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import fields
@@ -21,18 +22,24 @@ _KINDS = ((INT_ARGUMENTS, np.int64), (FLOAT_ARGUMENTS, np.float64), (TEXT_ARGUME
 
 Bytes = bytes | bytearray | memoryview
 
+_MOST_THREADS = 4
+"""What the first thread does alone (to copy text, to join what others found) leaves more than this little to do."""
+
 _DECIMAL = re.compile(r"\s*([+-]?)(\d+)(?:\.0*)?\s*")
 _HEXADECIMAL = re.compile(r"\s*0[xX][0-9a-fA-F]+\s*")
 
 
-def scan(chunks: Iterable[Bytes], *, path: str, quality: QualityLog, block: int = 0) -> Trace:
+def scan(
+    chunks: Iterable[Bytes], *, path: str, quality: QualityLog, block: int = 0, threads: int | None = None
+) -> Trace:
     """Read the text of a trace, in pieces of any size, into columns.
 
     Damaged text is read as far as it goes; what was wrong is added to `quality`, whose notes become those of the
-    trace. `block` is how many bytes are looked at together (0 for a good number); results do not depend on it.
+    trace. `block` is how many bytes are looked at together (0 for a good number), `threads` how many threads look at
+    them (None for one a core, at most four); results depend on neither.
     Raises UnreadableTraceError when the text holds no list of events, MemoryError when there is not enough memory.
     """
-    scanner = _Scanner(block)
+    scanner = _Scanner(block, min(_cores(), _MOST_THREADS) if threads is None else threads)
     size = 0
     for chunk in chunks:
         size += scanner.feed(chunk)
@@ -42,10 +49,10 @@ def scan(chunks: Iterable[Bytes], *, path: str, quality: QualityLog, block: int 
 class _Scanner:
     """Owns the native reader. The arrays of a trace keep it alive, for it owns their memory."""
 
-    def __init__(self, block: int) -> None:
+    def __init__(self, block: int, threads: int) -> None:
         self._library = library.load()
         self._columns = {name: dtype for table, dtype in _KINDS for name in table}
-        self._handle = self._library.td_scan_new(len(self._columns), block)
+        self._handle = self._library.td_scan_new(len(self._columns), block, threads)
         if not self._handle:
             raise MemoryError("there is not enough memory to read a trace")
         place = {name: column for column, name in enumerate(self._columns)}
@@ -159,6 +166,10 @@ class _Memory:
     def __init__(self, owner: _Scanner, array: library.Array, dtype: str) -> None:
         self.owner = owner
         self.__array_interface__ = {"version": 3, "shape": (array.size,), "typestr": dtype, "data": (array.data, True)}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _identity(text: str) -> int | str:
