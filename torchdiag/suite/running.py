@@ -262,7 +262,7 @@ class Runner:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -47,7 +47,7 @@ def _facts(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return (*devices, *(f"torch {version}" for version in versions))
 
 
-def settings_of(cases: Sequence[Case]) -> list[str]:
+def settings_of(cases: Sequence[Case], *, by_process: bool = True) -> list[str]:
     """What tells each case from others of its model and mode: device, precision and so on, as far as they differ."""
     told = [
         (
@@ -56,7 +56,7 @@ def settings_of(cases: Sequence[Case]) -> list[str]:
             "eager" if case.options.compile is None else f"compile {case.options.compile}",
             "channels last" if case.options.channels_last else "",
             f"batch {case.options.batch_size}" if case.group.endswith(f"-b{case.options.batch_size}") else "",
-            f"process {case.process}",
+            f"process {case.process}" if by_process else "",
         )
         for case in cases
     ]

@@ -60,7 +60,7 @@ def run(order: Order, on_event: Callable[[str], None]) -> Outcome:
         traceback.print_exc()
         done = _ended(order, "failed", "torchdiag", f"torchdiag failed: {_first_line(error)}")
     return msgspec.structs.replace(
-        done, began=began.isoformat(timespec="seconds"), wall_s=round(time.monotonic() - clock, 3), jobs=order.jobs
+        done, began=began.isoformat(timespec="milliseconds"), wall_s=round(time.monotonic() - clock, 3), jobs=order.jobs
     )
 
 
