@@ -1,0 +1,126 @@
+"""Attention writes out its whole matrix of scores.
+
+## What it finds
+Attention made of a product, a softmax and a product (or PyTorch's own fallback for it), over sequences long enough for
+the scores to matter.
+
+## Why it is slow
+The matrix of scores has length times length elements for each head. It is written and read several times, where a fused
+kernel never stores it.
+
+## How it is detected
+`aten::_scaled_dot_product_attention_math`, or a softmax over the last dimension of a [..., L, L] tensor between two
+batched products, with no fused attention kernel in the step. The gain replays the step with the kernels on such tensors
+twice as fast, between nothing and four times; it grows with L.
+
+## When it does not matter
+Below a few hundred elements a fused kernel wins next to nothing. An explicit mask rules out the flash backend; the
+memory-efficient one takes it.
+
+## How to fix it
+Before:
+
+```python
+scores = (q @ k.transpose(-2, -1)) / math.sqrt(d) + mask
+out = scores.softmax(-1) @ v
+```
+
+After:
+
+```python
+out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # is_causal=True rather than a dense causal mask
+```
+
+`torch.nn.attention.sdpa_kernel` tells why a backend refuses.
+
+## References
+- PKU-YuanGroup/Open-Sora-Plan#109
+- cvg/LightGlue#116
+- Svardfox/LaViT#4: 1.3 to 1.8 times as fast
+- ZKI-PH-ImageAnalysis/seq2squiggle#2: no gain for short sequences
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag.findings.rule import Family, Need, Rule
+from torchdiag.findings.suspect import Suspect
+from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.inputs import elements, inputs
+from torchdiag.timeline.facts.kernel_names import Sort, sorts
+from torchdiag.timeline.facts.kernels import Kernels, kernels
+from torchdiag.timeline.facts.nesting import operators
+from torchdiag.timeline.facts.steady import steady
+from torchdiag.timeline.facts.whereabouts import whereabouts
+
+LONG, SHARE = 256, 0.02
+FASTER, MOST = 2.0, 4.0
+
+
+def check(facts: Facts) -> Iterator[Suspect]:
+    """One suspect for all attention that stores its scores."""
+    times, found, trace = facts.get(steady), facts.get(kernels).compute(), facts.trace
+    softmax = times.rows(facts, operators(trace, "aten::_softmax", "aten::_softmax_backward_data"))
+    square = {row: length for row in softmax.tolist() if (length := _length(facts, row)) >= LONG}
+    math = times.rows(facts, operators(trace, "aten::_scaled_dot_product_attention_math"))
+    rows = np.array(sorted(square), np.int64)
+    if not len(rows) or not _between_products(facts, rows):
+        return
+    slow = _on_scores(facts, found, rows)
+    share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
+    fused = found.dur_ns[sorts(found) == Sort.ATTENTION].sum()
+    if share < SHARE or fused > slow.dur_ns.sum():
+        return
+    where = facts.get(whereabouts).most(rows)
+    at = f" at {where.label}" if where.label else ""
+    longest = max(square.values())
+    yield Suspect(
+        title=f"Attention{at} stores its scores, up to {longest} x {longest}: kernels on them take "
+        f"{100 * share:.0f} % of the kernels' time",
+        rows=rows,
+        where=where,
+        change=Change(scaled=slow.row, device_scale=1 / FASTER),
+        cautious=Change(scaled=slow.row, device_scale=1.0),
+        hopeful=Change(scaled=slow.row, device_scale=1 / MOST),
+        fix="Find out with torch.nn.attention.sdpa_kernel why the fused backends refuse (mask, dtype, head size), and "
+        f"remove the reason{at}."
+        if len(math)
+        else f"Call F.scaled_dot_product_attention{at} instead of product, softmax and product; is_causal=True rather "
+        "than a dense causal mask.",
+        reason=f"the kernels on scores are assumed to be {FASTER:g} times as fast in a fused form",
+        confidence="medium",
+    )
+
+
+def _length(facts: Facts, row: int) -> int:
+    """L where the first input is [..., L, L] or nearly so, else 0."""
+    dims = facts.get(inputs).dims(row)
+    shape = dims[0] if dims else ()
+    if len(shape) < 3 or not shape[-1] or not 0.5 <= shape[-2] / shape[-1] <= 2:
+        return 0
+    return shape[-1]
+
+
+def _between_products(facts: Facts, rows: NDArray[np.int64]) -> bool:
+    """Whether batched products come before and after on the thread of the first softmax."""
+    products = operators(facts.trace, "aten::bmm", "aten::baddbmm", "aten::matmul")
+    products = products[facts.trace.track[products] == facts.trace.track[rows[0]]]
+    start = facts.trace.ts_ns
+    return bool(np.any(start[products] < start[rows[0]]) and np.any(start[products] > start[rows[0]]))
+
+
+def _on_scores(facts: Facts, found: Kernels, rows: NDArray[np.int64]) -> Kernels:
+    """The kernels of operators that take or are softmax of tensors with as many elements as the scores."""
+    given = facts.get(inputs)
+    sizes = {elements(given.dims(row)[0]) for row in rows.tolist()}
+    launched = found.part(found.operator >= 0)
+    _, first, same = np.unique(given.codes(launched.operator), return_index=True, return_inverse=True)
+    distinct = launched.operator[first].tolist()
+    large = [any(elements(shape) in sizes for shape in given.dims(row) if len(shape) > 2) for row in distinct]
+    return launched.part(np.array(large, np.bool_)[same])
+
+
+RULE = Rule("attention-unfused", Family.KERNEL, check, frozenset({Need.DEVICE, Need.SHAPES}))
