@@ -97,6 +97,11 @@ def healthy() -> list[Program]:
     ]
 
 
+def cold_start() -> Program:
+    """One step, the first of its process: kernels are loaded and memory is asked for, nothing else is wrong."""
+    return Program("cold start", Script().make, steps=1)
+
+
 def latent() -> list[Pair]:
     """Bugs that are real and cost nothing here: the fixed version is no faster."""
     few = [Tensor((1024, 1024))] * 4
@@ -127,8 +132,8 @@ def latent() -> list[Pair]:
         ),
         pair(
             "dataloader-in-process",
-            Script(net=LARGE, loader=lambda: Loader(workers=0, batch_us=2_400)),
+            Script(net=LARGE, loader=lambda: Loader(workers=0, batch_us=1_200)),
             "the batch is made while the device works on the one before",
-            loader=lambda: Loader(workers=4, batch_us=2_400),
+            loader=lambda: Loader(workers=4, batch_us=1_200),
         ),
     ]

@@ -51,7 +51,7 @@ class Costs:
     graph_gap_ns: int = 700
     sync_return_ns: int = 3_400
     """From the end of the awaited work until the waiting call returns."""
-    module_load_ns: int = 70_000
+    module_load_ns: int = 280_000
     """What the first launch of a kernel takes longer."""
     malloc_ns: int = 140_000
     free_ns: int = 55_000

@@ -258,9 +258,14 @@ def test_calls_belong_to_the_operator_around_them():
 
 def test_workers_make_batches_in_parallel_and_only_as_far_ahead_as_they_were_asked():
     loader = Loader(workers=2, batch_us=0.1, prefetch=1)
-    assert [loader.ready_ns(0, 0), loader.ready_ns(1, 0)] == [100, 100]
-    loader._asked_ns += [150, 400]  # when the loop took the first and the second batch
-    assert [loader.ready_ns(2, 500), loader.ready_ns(3, 500)] == [250, 500]
+    assert [loader.ready_ns(0, 1_000), loader.ready_ns(1, 1_010)] == [1_000, 1_050]
+    loader._asked_ns += [1_030, 1_400]  # when the loop took the first and the second batch
+    assert [loader.ready_ns(2, 1_500), loader.ready_ns(3, 1_500)] == [1_130, 1_500]
+
+
+def test_workers_that_are_asked_in_time_never_rest():
+    loader = Loader(workers=2, batch_us=0.1, prefetch=3)
+    assert [loader.ready_ns(batch, 0) for batch in range(6)] == [0, 50, 100, 150, 200, 250]
 
 
 def test_the_pool_serves_what_was_given_back():

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from simulator.good_programs import healthy, latent
+from simulator.good_programs import cold_start, healthy, latent
 from simulator.kineto_form import BASE_NS, text_of
 from simulator.simulated_pairs import pairs
 from simulator.simulated_program import Program, Simulated, simulate
@@ -150,6 +150,12 @@ def test_a_fix_changes_no_more_than_the_bug():
             fixed.queue_depth,
             fixed.steps,
         )
+
+
+def test_a_cold_start_spends_most_of_its_time_on_warming_up():
+    cold, warm = simulate(cold_start()), simulated("sync-item-scalar fixed")
+    assert len(cold.step_ns) == 1
+    assert cold.step_ns[0] > 2 * warm.steady_ns
 
 
 def test_microseconds_are_exact():

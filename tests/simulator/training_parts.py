@@ -219,6 +219,8 @@ class AdamW:
 class Loader:
     """A `DataLoader`: `workers` processes each take `batch_us` to make a batch, a few batches ahead of the loop.
 
+    They were started one after another, before the recording: the first batch is there when the loop asks for it.
+
     Without workers the loop makes the batch itself, `items` calls of `__getitem__` and a collation.
     """
 
@@ -236,7 +238,11 @@ class Loader:
     def ready_ns(self, batch: int, now_ns: int) -> int:
         """When the workers have made this batch, asked for in order."""
         if not self._asked_ns:
-            self._asked_ns = [now_ns] * (self.workers * self.prefetch)
+            batch_ns = round(self.batch_us * 1_000)
+            self._asked_ns = [now_ns - batch_ns] * (self.workers * self.prefetch)
+            self._worker_free_ns = [
+                now_ns - batch_ns + number * batch_ns // self.workers for number in range(self.workers)
+            ]
         worker = batch % self.workers
         start = max(self._asked_ns[batch], self._worker_free_ns[worker])
         self._worker_free_ns[worker] = start + round(self.batch_us * 1_000)

@@ -35,39 +35,39 @@ def scale(t: Torch, layer: int) -> Run:
 def targets_one_by_one(t: Torch, step: int) -> Run:
     with t.frame("targets.py(30): to_device"):
         for _ in range(36):
-            yield from t.at(32).to_device(Tensor((12, 5), "float"))
+            yield from t.at(32).to_device(Tensor((180, 5), "float"))
 
 
 def targets_at_once(t: Torch, step: int) -> Run:
     """`torch.cat(targets, out=pinned).to(device, non_blocking=True).split(sizes)`."""
-    each = [Tensor((12, 5), "float")] * 36
+    each = [Tensor((180, 5), "float")] * 36
     with t.frame("targets.py(30): to_device"):
         with t.at(32).builtin("cat of type object"), t.op("aten::cat", each, 0):
             t.think(24)
-        yield from t.at(33).to_device(Tensor((432, 5), "float"), pinned=True, non_blocking=True)
+        yield from t.at(33).to_device(Tensor((6480, 5), "float"), pinned=True, non_blocking=True)
         with (
             t.at(34).builtin("split_with_sizes of Tensor object"),
-            t.op("aten::split_with_sizes", Tensor((432, 5), "float"), [12] * 36, 0),
+            t.op("aten::split_with_sizes", Tensor((6480, 5), "float"), [180] * 36, 0),
         ):
             t.think(30)
 
 
 def noise_from_host(t: Torch, step: int) -> Run:
     """`torch.randn(shape).to(device)`."""
-    noise = Tensor((16, 4, 64, 64), "float")
+    noise = Tensor((14, 4, 64, 64), "float")
     with t.frame("diffusion.py(21): add_noise"):
         with t.at(23).builtin("randn of type object"), t.op("aten::randn", list(noise.shape), None, None, "cpu", False):
             with t.op("aten::empty", list(noise.shape), 6, 0, "cpu", False, None):
                 t.think(2)
             with t.op("aten::normal_", noise, 0.0, 1.0, None):
-                t.think(1_150)
+                t.think(1_000)
         yield from t.at(23).to_device(noise)
         yield from t.at(24).run("aten::add", noise, noise, 1, kernel=ADD, us=4)
 
 
 def noise_on_device(t: Torch, step: int) -> Run:
     """`torch.randn(shape, device=device)`."""
-    noise = Tensor((16, 4, 64, 64), "float")
+    noise = Tensor((14, 4, 64, 64), "float")
     with t.frame("diffusion.py(21): add_noise"):
         with (
             t.at(23).builtin("randn of type object"),
