@@ -7,7 +7,7 @@ import numpy as np
 from torchdiag.findings.finding import Bound, Finding, Summary
 from torchdiag.timeline import host_only
 from torchdiag.timeline.device_states import sweep
-from torchdiag.timeline.facts.cold_start import MOSTLY, cold_start
+from torchdiag.timeline.facts.cold_start import cold_start
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.idle import gpu_busy, idle
 from torchdiag.timeline.facts.kernels import kernels
@@ -58,7 +58,7 @@ def bound_by(facts: Facts) -> Bound:
     if facts.has_quality("gpu-not-recorded"):
         return "cannot-tell"
     beginning = facts.get(cold_start)
-    if beginning.cold or (facts.steps_source != "marks" and beginning.of_recording > MOSTLY):
+    if beginning.cold or beginning.mostly:
         return "warm-up"
     return _bound_of_device(facts) if facts.partition.devices else _bound_of_host(facts)
 

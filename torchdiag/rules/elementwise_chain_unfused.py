@@ -7,7 +7,8 @@ Normalisations, activations or rotary embeddings written as many elementwise ope
 Each kernel reads its inputs from memory and writes its result back. A fused kernel does so once for the whole chain.
 
 ## How it is detected
-Runs of at least three elementwise or reducing kernels on one stream, one after the other, on tensors of like size, with
+Runs of at least three elementwise or reducing kernels of different operators on one stream, one after the other, on
+tensors of like size, with
 a fifth of the kernels' time or more, where the device is busy most of the time. The gain takes half of what (k - 1) of
 every k kernels take; at most all of it.
 
@@ -98,8 +99,14 @@ def _chains(facts: Facts, found: Kernels) -> tuple[NDArray[np.int64], NDArray[np
     same &= found.step[1:] == found.step[:-1]
     fresh[1:] = ~(same & small[1:] & small[:-1] & like & (size[1:] > 0) & (size[:-1] > 0))
     number = np.cumsum(fresh) - 1
-    length = np.bincount(number)[number]
-    return number, np.where(small, length, 0)
+    pairs = np.unique(np.stack((number, _names(facts, found))), axis=1)
+    several = np.bincount(pairs[0]) >= LEAST  # the same operator again and again is a loop
+    return number, np.where(small & several[number], np.bincount(number)[number], 0)
+
+
+def _names(facts: Facts, found: Kernels) -> NDArray[np.int64]:
+    """int64[k]: equal numbers for kernels of operators of equal names."""
+    return np.where(found.operator >= 0, facts.trace.name[found.operator], -1).astype(np.int64)
 
 
 def _sizes(facts: Facts, found: Kernels) -> NDArray[np.int64]:

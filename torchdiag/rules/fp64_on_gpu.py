@@ -8,9 +8,9 @@ GPUs for graphics multiply doubles at a 32nd or 64th of their FP32 speed, those 
 bytes are moved.
 
 ## How it is detected
-Operators with inputs of type `double` that have more than one element, whose kernels take a twentieth of the kernels'
-time or more. The gain replays the step with these kernels twice as fast; products on GPUs that are not for data centres
-may win far more.
+PyTorch operators whose first tensor is of type `double` and has more than one element, whose kernels take a twentieth
+of the kernels' time or more. The gain replays the step with these kernels twice as fast; products on GPUs that are not
+for data centres may win far more.
 
 ## When it does not matter
 Physics and statistics may need it. A loss that is summed in double costs nothing.
@@ -76,7 +76,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
 
 
 def _doubles(facts: Facts, operators: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[k]: the operators with an input of doubles that is no single number."""
+    """bool[k]: the operators whose first tensor holds doubles and is no single number."""
     trace, given = facts.trace, facts.get(inputs)
     mentions = np.append(trace.texts.codes_where(lambda text: "double" in text), False)  # the last is for NO_TEXT
     codes = trace.args.input_types.at(operators, NO_TEXT)
@@ -87,9 +87,15 @@ def _doubles(facts: Facts, operators: NDArray[np.int64]) -> NDArray[np.bool_]:
         key = (int(codes[index]), int(given.codes(operators[index : index + 1])[0]))
         if key not in known:
             pairs = zip(given.types(row), given.dims(row), strict=False)
-            known[key] = any(kind == "double" and elements(shape) > 1 for kind, shape in pairs if shape)
+            kind, shape = next(((kind, shape) for kind, shape in pairs if shape), ("", ()))
+            known[key] = kind == "double" and elements(shape) > 1 and _is_aten(trace.names[int(trace.name[row])])
         answer[index] = known[key]
     return answer
+
+
+def _is_aten(name: str) -> bool:
+    """Whether an operator is one of PyTorch's own: those that wrap others take many tensors of many types."""
+    return name.startswith("aten::")
 
 
 RULE = Rule("fp64-on-gpu", Family.KERNEL, check, frozenset({Need.DEVICE, Need.SHAPES}))

@@ -10,8 +10,9 @@ load less at once, often of an older generation.
 
 ## How it is detected
 `aten::mm`, `addmm`, `bmm` with half inputs and a last dimension that is no multiple of 8, whose kernels' names say
-`align1` or `align2`, with 2 % of the kernels' time or more. Where aligned products of a similar size run in the same
-trace, the gain is computed from their measured rate; else these kernels are assumed to become 1.35 times as fast.
+`align1` or `align2` (those of AMD do not tell), with 2 % of the kernels' time or more. Where aligned products of a
+similar size run in the same trace, the gain is computed from their measured rate; else these kernels are assumed to
+become 1.35 times as fast.
 
 ## When it does not matter
 Tiny products. Inductor pads by itself.
@@ -36,6 +37,7 @@ self.head = nn.Linear(768, 50304)  # padded to a multiple of 64; the extra logit
 - facebookresearch/ParlAI#2167: no difference
 """
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -52,6 +54,8 @@ from torchdiag.timeline.facts.whereabouts import whereabouts
 from torchdiag.trace import classify
 
 SHARE, FASTER, SIMILAR = 0.02, 1.35, 4.0
+UNALIGNED = re.compile(r"align[12](?!\d)|^Cijk_")
+"""Kernels for unaligned data; AMD's do not tell by their name."""
 PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
 
 
@@ -67,7 +71,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     distinct = launched.operator[first].tolist()
     flops = np.array([_flops(facts, row) for row in distinct])[same]
     odd = np.array([bool(_odd_sizes(facts, row)) for row in distinct], np.bool_)[same]
-    unaligned = odd & launched.named(lambda name: "align1" in name or "align2" in name)
+    unaligned = odd & launched.named(lambda name: UNALIGNED.search(name) is not None)
     slow = launched.part(unaligned)
     share = float(slow.dur_ns.sum()) / max(float(every.dur_ns.sum()), 1.0)
     if share < SHARE:

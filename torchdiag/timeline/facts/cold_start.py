@@ -34,12 +34,14 @@ use."""
 class ColdStart:
     """`rows` int64: host events that happen once in a program. `share` (0..1): of the steady steps, the time in them,
     on whatever thread; `of_recording` (0..1): of all that was recorded. `cold`: whether the steady steps, too, are
-    mostly warm-up, so that nothing can be told."""
+    mostly warm-up, so that nothing can be told. `mostly`: whether most of a recording without marked steps is.
+    """
 
     rows: Rows
     share: float
     of_recording: float
     cold: bool
+    mostly: bool
 
 
 def cold_start(facts: Facts) -> ColdStart:
@@ -54,7 +56,8 @@ def cold_start(facts: Facts) -> ColdStart:
     start, end = extent(facts)
     in_steps = int(np.count_nonzero(times.per_step(trace.ts_ns[inside])))
     cold = times.cold or (share > COLD_SHARE and (times.whole or in_steps <= 1)) or _all_work_before(facts)
-    return ColdStart(rows, share, _covered(facts, rows, start, end) / (end - start), cold)
+    of_recording = _covered(facts, rows, start, end) / (end - start)
+    return ColdStart(rows, share, of_recording, cold, facts.steps_source != "marks" and of_recording > MOSTLY)
 
 
 def _all_work_before(facts: Facts) -> bool:
