@@ -78,6 +78,7 @@ class HandOver:
         size: Any = None,
         parameters: int | None = None,
         steps_found_by: StepSource | None = None,
+        functions: tuple[str, ...] | None = None,
     ) -> None:
         """What became known about the run."""
         known = {
@@ -86,6 +87,7 @@ class HandOver:
             "size": size,
             "parameters": parameters,
             "steps_found_by": steps_found_by,
+            "functions": functions,
         }
         self._put(**{name: value for name, value in known.items() if value is not None})
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from torchdiag.capture import device as devices
 from torchdiag.capture import model_target, targets
 from torchdiag.capture.exceptions_pass import Exceptions
+from torchdiag.capture.functions_pass import Functions
 from torchdiag.capture.hand_over import HandOver
 from torchdiag.capture.passes import Pass, Passes, Timed, WarmUp
 from torchdiag.capture.profiled_pass import Profiled
@@ -64,7 +65,9 @@ def passes_of(options: ProfileOptions, *, only_timed: bool = False, windows: boo
     if only_timed:
         return passes
     passes += [Profiled(options, detailed=False), Profiled(options, detailed=True)]
-    return [*passes, Exceptions()] if options.exceptions else passes
+    passes += [Exceptions()] if options.exceptions else []
+    # Compiled code is not to be compiled anew for it.
+    return [*passes, Functions()] if options.functions and options.compile is None else passes
 
 
 def _seed(options: ProfileOptions) -> None:

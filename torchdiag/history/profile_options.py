@@ -17,7 +17,8 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     steps before them for models and functions, `skip` the same for scripts; without it, steps are left out until their
     time is steady. `seconds` makes a script be measured by time windows of that length instead of steps. `finish` lets
     a script run to its end after the last pass. `light_steps` and `detailed_steps` are recorded by the profiler, fewer
-    when a trace would pass `max_trace_mb` megabytes of JSON text.
+    when a trace would pass `max_trace_mb` megabytes of JSON text. `functions` writes down which public functions of
+    torch a step of an eager model calls.
     """
 
     target: str
@@ -39,6 +40,7 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     stack: bool = True
     memory: bool = False
     exceptions: bool = True
+    functions: bool = False
     timeout_s: float | None = None
     finish: bool = False
     seconds: float | None = None

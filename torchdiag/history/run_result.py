@@ -230,7 +230,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """A run: `complete` (every pass was made), `partial` (some, the timed one or a trace among them) or `failed`.
 
-    `breakdown` is added after the run, in the form of `torchdiag breakdown --json`.
+    `breakdown` is added after the run, in the form of `torchdiag breakdown --json`. `functions` are the public
+    functions of torch that Python called in a step; None where they were not asked for.
     """
 
     torchdiag: str
@@ -249,6 +250,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     recorder: RecorderResult | None = None
     tune: TuneResult | None = None
     breakdown: dict[str, Any] | None = None
+    functions: tuple[str, ...] | None = None
 
     def find(self, name: PassName) -> PassResult | None:
         """The pass of that name, if it was made."""

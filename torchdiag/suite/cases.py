@@ -189,5 +189,6 @@ def _options(run: RunEntry, overrides: Overrides, target: str, device: str, dtyp
         steps=overrides.steps or run.steps,
         warmup=None if program else run.warmup,
         seed=run.seed,
+        functions=run.kind == "model",
         timeout_s=overrides.timeout_s or run.timeout_s,
     )

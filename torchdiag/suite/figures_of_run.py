@@ -40,6 +40,7 @@ def figures(result: RunResult, breakdown: Breakdown | None, trace: Trace | None)
         device=None if breakdown is None else _device(breakdown),
         host=None if breakdown is None else _host(breakdown),
         counters=_counters(result, breakdown, trace),
+        functions=result.functions,
     )
     if trace is None:
         return found
