@@ -28,6 +28,16 @@ def empty_cache(t: Torch, step: int) -> Run:
             yield from t.host.free()
 
 
+def flush_and_retry(t: Torch, layer: int) -> Run:
+    """The driver has no more memory: the allocator frees what it has cached and asks again."""
+    if layer == 2:
+        with t.at(38).op("aten::empty", [256, 65_536], 15, 0, "cuda:0", False, None):
+            yield from t.host.allocate()
+            for _ in range(14):
+                yield from t.host.free()
+            yield from t.host.allocate()
+
+
 def fill_new_memory(session: Session) -> None:
     session.show_new_memory = session.fill_new_memory = True
 
@@ -50,6 +60,12 @@ def memory_pairs() -> list[Pair]:
             Script(net=WIDE, after_step=empty_cache),
             "no wait for the device, and the memory of a step serves the next one",
             after_step=nothing,
+        ),
+        pair(
+            "alloc-retry-flush",
+            Script(net=WIDE, per_layer=flush_and_retry),
+            "a batch that fits leaves the cache alone",
+            per_layer=None,
         ),
         pair(
             "zero-grad-memset",

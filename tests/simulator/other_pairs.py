@@ -62,6 +62,88 @@ def translate(t: Torch, step: int) -> None:
             t.think(700)
 
 
+def broken_graph(t: Torch, step: int) -> Run:
+    """A compiled function with prints in it: every piece is looked up and entered on its own."""
+    for piece in range(7):
+        if not step:
+            translate(t, step)
+        yield from region(t, f"{piece}/0", kernels=1)
+        with t.builtin("print"):
+            t.think(40)
+
+
+def whole_graph(t: Torch, step: int) -> Run:
+    if not step:
+        translate(t, step)
+    yield from region(t, "0/0", kernels=7)
+
+
+def region(t: Torch, number: str, *, kernels: int) -> Run:
+    with t.op("TorchDynamo Cache Lookup"):
+        t.think(16)
+    with t.op("Pregraph bytecode"):
+        t.think(7)
+    with t.op(f"Torch-Compiled Region: {number}"):
+        with t.op("AOTDispatcher Runtime Wrapper Prologue"):
+            t.think(18)
+        for _ in range(kernels):
+            yield from t.run(COMPILED, Tensor((64, 1024)), kernel=Kernel(COMPILED), us=6)
+
+
+LENGTHS = (512, 640, 512, 768, 896, 640)
+"""The padded lengths of the first batches."""
+
+
+def is_new(step: int) -> bool:
+    """Whether no batch before had this step's length; after the first ones there is nothing new."""
+    return step < len(LENGTHS) and LENGTHS[step] not in LENGTHS[:step]
+
+
+def convolve_by_trial(t: Torch, step: int) -> Run:
+    """A convolution under `cudnn.benchmark = True`: a new shape has every algorithm timed."""
+    yield from convolve(t, step, trials=9 if is_new(step) else 0)
+
+
+def convolve_at_once(t: Torch, step: int) -> Run:
+    yield from convolve(t, step, trials=0)
+
+
+def convolve(t: Torch, step: int, *, trials: int) -> Run:
+    x, weight = Tensor((8, 64, LENGTHS[step % len(LENGTHS)], 8)), Tensor((64, 64, 3, 3))
+    with (
+        t.frame("torch/nn/modules/conv.py(552): forward"),
+        t.at(553).builtin("conv2d of type object"),
+        t.op("aten::conv2d", x, weight, None, [1, 1], [1, 1], [1, 1], 1),
+        t.op("aten::cudnn_convolution", x, weight, [1, 1], [1, 1], [1, 1], 1, True, False, True),
+    ):
+        for number in range(trials):
+            kernel = Kernel(f"sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tile{number}")
+            yield from t.host.launch(kernel, 160_000 + 70_000 * number)
+            yield from t.host.synchronize_event((yield from t.host.record()))
+        yield from t.host.launch(Kernel("sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_tile_best"), 120_000)
+
+
+def attend_by_plan(t: Torch, step: int) -> Run:
+    """cuDNN's attention builds a plan for each new shape, on the host."""
+    yield from attend(t, step, "cudnn", plan_us=5_200 if is_new(step) else 12)
+
+
+def attend_by_flash(t: Torch, step: int) -> Run:
+    yield from attend(t, step, "flash", plan_us=12)
+
+
+def attend(t: Torch, step: int, backend: str, *, plan_us: float) -> Run:
+    x = Tensor((8, 16, LENGTHS[step % len(LENGTHS)], 64))
+    with (
+        t.frame("attention.py(40): forward"),
+        t.at(52).builtin("scaled_dot_product_attention"),
+        t.op("aten::scaled_dot_product_attention", x, x, x, None, 0.0, True, None),
+        t.op(f"aten::_scaled_dot_product_{backend}_attention", x, x, x, None, True, 0.0, True, False, None),
+    ):
+        t.think(plan_us)
+        yield from t.host.launch(Kernel(f"{backend}_fprop_sm90_flash_kernel_64x128x64"), 90_000)
+
+
 @dataclass(frozen=True)
 class FloatNet(Net):
     """The network in float32."""
@@ -133,6 +215,24 @@ def other_pairs() -> list[Pair]:
             Script(before_forward=compiled(recompiles=True)),
             "one compilation for all lengths",
             before_forward=compiled(recompiles=False),
+        ),
+        pair(
+            "graph-breaks",
+            Script(net=Net(layers=3, linear_us=22, relu_us=6), before_forward=broken_graph),
+            "one region is looked up and entered instead of seven, and nothing is printed",
+            before_forward=whole_graph,
+        ),
+        pair(
+            "cudnn-benchmark-varying-shapes",
+            Script(before_forward=convolve_by_trial),
+            "no trials of nine algorithms when a batch has a new shape",
+            before_forward=convolve_at_once,
+        ),
+        pair(
+            "sdpa-plan-rebuild",
+            Script(before_forward=attend_by_plan),
+            "an attention that needs no plan",
+            before_forward=attend_by_flash,
         ),
         pair(
             "anomaly-mode-on",

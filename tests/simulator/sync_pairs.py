@@ -209,6 +209,43 @@ def select(t: Torch) -> Run:
     yield from t.at(66).method("mul of Tensor object", "aten::mul", Tensor((64, 1024)), SCALAR, kernel=ADD, us=5)
 
 
+def pack_from_device(t: Torch, step: int) -> Run:
+    """`pack_padded_sequence(x, lengths.cpu())`, where the lengths were moved with the batch."""
+    yield from pack(t, on_device=True)
+
+
+def pack_from_host(t: Torch, step: int) -> Run:
+    yield from pack(t, on_device=False)
+
+
+def pack(t: Torch, *, on_device: bool) -> Run:
+    lengths = Tensor((64,), "long int")
+    with t.frame("encoder.py(25): forward"):
+        if on_device:
+            yield from t.at(28).to_host(lengths)
+        with (
+            t.at(28).frame("torch/nn/utils/rnn.py(226): pack_padded_sequence"),
+            t.at(329).op("aten::_pack_padded_sequence", Tensor((64, 128, 512)), lengths, True),
+        ):
+            yield from t.host.launch(GATHER, 9_000)
+        t.at(31).think(280)
+
+
+def scaled_twice(t: Torch, step: int) -> Run:
+    """`scaler.step(optimizer)` for two optimizers, each of which asks the device whether it may."""
+    gradients = [Tensor((1024, 1024), "c10::Half")] * 3
+    for line in (62, 63):
+        with t.at(line).frame("torch/amp/grad_scaler.py(359): step"):
+            with t.at(449).frame("torch/amp/grad_scaler.py(241): _unscale_grads_"):
+                yield from t.at(281).run(
+                    "aten::_amp_foreach_non_finite_check_and_unscale_", gradients, SCALAR, SCALAR, kernel=NORM, us=8
+                )
+            with t.at(454).frame("torch/amp/grad_scaler.py(347): _maybe_opt_step"):
+                yield from t.at(354).item()
+    with t.at(64).frame("torch/amp/grad_scaler.py(474): update"):
+        yield from t.at(524).run("aten::_amp_update_scale_", SCALAR, SCALAR, SCALAR, 2.0, 0.5, 2000, kernel=ADD, us=2)
+
+
 def sync_pairs() -> list[Pair]:
     timed = Script(
         before_backward=time_with_sync, after_backward=time_with_sync, after_step=time_with_sync, bookkeeping_us=200
@@ -281,6 +318,18 @@ def sync_pairs() -> list[Pair]:
             Script(batch=Tensor((32, 3, 128, 128), "float"), non_blocking=False, before_forward=prepare_targets),
             "the copy no longer waits for the step before it, so the targets are prepared while the device works",
             non_blocking=True,
+        ),
+        pair(
+            "sync-lengths",
+            Script(net=Net(linear_us=45), before_backward=pack_from_device, bookkeeping_us=200),
+            "the lengths are at hand, so the backward pass is launched ahead",
+            before_backward=pack_from_host,
+        ),
+        pair(
+            "sync-gradscaler",
+            Script(after_backward=scaled_twice, bookkeeping_us=480),
+            "bfloat16 needs no scaler: two waits less, and the meters run while the device works",
+            after_backward=nothing,
         ),
         launch_blocking(),
     ]

@@ -11,8 +11,8 @@ from simulator.caching_allocator import CachingAllocator
 from simulator.kineto_form import AUTOGRAD_THREAD, Flow
 from simulator.simulated_machine import DEFAULT_STREAM, HostThread, Kernel, Machine, Run, Signal, Span
 
-ITEM_BYTES = {"float": 4, "double": 8, "c10::BFloat16": 2, "long int": 8, "bool": 1, "int": 4}
-DTYPE_CODES = {"float": 6, "double": 7, "c10::BFloat16": 15, "long int": 4, "bool": 11, "int": 3}
+ITEM_BYTES = {"float": 4, "double": 8, "c10::BFloat16": 2, "c10::Half": 2, "long int": 8, "bool": 1, "int": 4}
+DTYPE_CODES = {"float": 6, "double": 7, "c10::BFloat16": 15, "c10::Half": 5, "long int": 4, "bool": 11, "int": 3}
 ENTER_OPERATOR_NS, LEAVE_OPERATOR_NS = 1_100, 500
 ENTER_FRAME_NS, LEAVE_FRAME_NS = 350, 250
 HAND_OVER_NS = 14_000

@@ -2,7 +2,7 @@
 
 from simulator.simulated_machine import Kernel, Run
 from simulator.simulated_program import Pair
-from simulator.torch_calls import ADD, Tensor, Torch, reduction
+from simulator.torch_calls import ADD, GEMM, Tensor, Torch, reduction
 from simulator.training_parts import Net
 from simulator.training_script import Hook, Script, pair
 
@@ -151,6 +151,27 @@ def same_stream() -> Hook:
     return move
 
 
+def bring_and_send_back(t: Torch, layer: int) -> Run:
+    """`block.to(device)`, its work, `block.to("cpu")`."""
+    weight = Tensor((2048, 1024))
+    with t.at(38).frame("offload.py(30): run"):
+        for line in (33, 40):
+            with (
+                t.at(line).frame("torch/nn/modules/module.py(1311): to"),
+                t.at(1387).frame("torch/nn/modules/module.py(914): _apply"),
+            ):
+                if line == 33:
+                    yield from t.at(957).to_device(weight)
+                else:
+                    yield from t.at(957).to_host(weight)
+            if line == 33:
+                yield from resident(t.at(36), layer)
+
+
+def resident(t: Torch, layer: int) -> Run:
+    yield from t.run("aten::mm", Tensor((64, 1024)), Tensor((1024, 2048)), kernel=GEMM, us=40)
+
+
 def transfer_pairs() -> list[Pair]:
     return [
         pair(
@@ -201,5 +222,11 @@ def transfer_pairs() -> list[Pair]:
             Script(net=Net(linear_us=90), move=lambda: pin_in_loop),
             "the loader's thread has pinned the batch; the loop neither pins nor copies",
             move=lambda: pinned_by_loader,
+        ),
+        pair(
+            "offload-thrash",
+            Script(net=Net(layers=5), per_layer=bring_and_send_back),
+            "the weights stay on the device",
+            per_layer=resident,
         ),
     ]
