@@ -25,8 +25,9 @@ def replay_of(trace):
 
 
 @st.composite
-def changes(draw, trace, *, scales=st.sampled_from((0.0, 0.25, 0.5, 1.0))):
+def changes(draw, trace):
     """A removal of some rows of the trace."""
+    scales = st.sampled_from((0.0, 0.25, 0.5, 1.0))
 
     def some(kinds):
         rows = np.flatnonzero(np.isin(trace.kind, kinds)).tolist()

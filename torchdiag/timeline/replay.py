@@ -85,22 +85,19 @@ class Replay:
     def _least_busy_ns(self, changes: Sequence[Change]) -> int:
         """What is left of the time in which the busiest device was busy.
 
-        Work of several streams that was seen one after the other may fill the device; without the host between them
-        it need not run side by side. An instant is left as far as the work then running is that is left most of.
+        Work of several streams that was seen one after the other may fill the device: without the host between them
+        it need not run side by side.
         """
         lanes, scope = self._retiming.lanes, self._scope
         share = self._retiming.shares(changes)
         busiest = 0
         for device in self.devices:
-            here = np.flatnonzero(lanes.counted & (lanes.device == device))
+            here = np.flatnonzero(lanes.counted & (lanes.device == device) & (lanes.row != NONE))
             order = here[np.argsort(lanes.start_ns[here], kind="stable")]
             start = np.clip(lanes.start_ns[order], scope.start_ns, scope.end_ns)
             end = np.clip(lanes.end_ns[order], scope.start_ns, scope.end_ns)
-            left, covered = 0, 0
-            for part in sorted(set(share[order].tolist()), reverse=True):
+            for part in set(share[order].tolist()):
                 chosen = share[order] >= part
-                reach = intervals.length(*intervals.union(start[chosen], end[chosen]))
-                left += int(scaled(np.array([reach - covered]), np.array([part]))[0])
-                covered = reach
-            busiest = max(busiest, left)
+                covered = intervals.length(*intervals.union(start[chosen], end[chosen]))
+                busiest = max(busiest, int(scaled(np.array([covered]), np.array([part]))[0]))
         return busiest

@@ -249,7 +249,7 @@ def _measured(asked: _Asked, own: Numbers, call: Numbers, activity: Numbers) -> 
     kept = np.flatnonzero(waits)
     number = np.cumsum(waits) - 1
     room = asked.end_ns[call] - end
-    least = np.where(waited[call], room, np.minimum(usual, room))
+    least = np.minimum(np.where(waited[call], after[call], usual), room)
     return Calls(
         row=asked.row[kept],
         track=asked.track[kept],

@@ -54,9 +54,11 @@ def handovers_of(trace: Trace, scope: Scope, tracks: NDArray[np.bool_]) -> Hando
     boundary = boundary[(boundary >= scope.start_ns) & (boundary <= scope.end_ns)]
     calls = np.flatnonzero(own & (trace.kind[rows] == Kind.RUNTIME))
     called = intervals.union(*_by_start(start[calls], end[calls]))
+    working = np.zeros(256, np.bool_)
+    working[list(WORKING)] = True
     woken: list[tuple[Numbers, Numbers, Times, Times]] = []
     for other in others:
-        here = (trace.track[rows] == other) & np.isin(trace.kind[rows], WORKING)
+        here = (trace.track[rows] == other) & working[trace.kind[rows]]
         busy = intervals.union(*_by_start(np.maximum(start[here], scope.start_ns), np.minimum(end[here], scope.end_ns)))
         woken.append(_woken(other, scope, busy, boundary))
         woken.append(_joined(other, scope, busy, boundary, called))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline.distinct import among
 from torchdiag.timeline.replay_lanes import NONE, Lanes, Order
 from torchdiag.timeline.replay_lines import Stretches
 from torchdiag.trace.columns import Trace
@@ -63,7 +64,7 @@ def queue_of(trace: Trace, lanes: Lanes, linked: Numbers) -> Queue:
         trace.track[lanes.launch[one[waited]]].astype(np.int64), start[waited], start[waited] + length[waited] - usual
     )
     behind = deepest if len(waited) else USUAL_DEPTH
-    others = np.setdiff1d(np.arange(len(one)), waited)
+    others = np.flatnonzero(~among(np.arange(len(one)), waited))
     others = others[_places(lanes)[one[others]] >= behind]
     others = others[lanes.end_ns[one[others] - behind] <= start[others] + length[others]]  # else the queue is deeper
     return Queue(

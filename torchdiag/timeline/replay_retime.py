@@ -47,7 +47,8 @@ class Retiming:
     @classmethod
     def of(cls, trace: Trace, lines: Lines, lanes: Lanes, calls: Calls, graph: Graph, waiting: Stretches) -> "Retiming":
         """The facts, and those that follow from them."""
-        plain = np.setdiff1d(lanes.launch[lanes.launch >= 0], calls.row)
+        plain = distinct(lanes.launch[lanes.launch >= 0])
+        plain = plain[~among(plain, calls.row)]
         plain = plain[(trace.call[plain] == Call.COPY) | (trace.call[plain] == Call.LAUNCH)]
         usual = int(np.quantile(trace.dur_ns[plain], 0.5)) if len(plain) else SUBMISSION_NS
         return cls(trace, lines, lanes, calls, graph, waiting, _groups(calls), usual)

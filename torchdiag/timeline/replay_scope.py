@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.timeline.activity import Activities
+from torchdiag.timeline.distinct import among
 from torchdiag.timeline.host_states import HOST_KINDS
 from torchdiag.timeline.marks import NO_TRACK
 from torchdiag.timeline.partition import Partition
@@ -35,7 +36,7 @@ class Scope:
 def scope_of(trace: Trace, partition: Partition, steps: tuple[Step, ...]) -> Scope:
     """From the first step to the end of the last one and of the work it launched; the whole window without steps."""
     activities, driver = partition.activities, _driver(trace, partition)
-    chosen = np.isin(activities.device, [device.device for device in partition.devices])
+    chosen = among(activities.device, np.array([device.device for device in partition.devices], np.int64))
     if steps:
         borders = np.sort(np.array([step.start_ns for step in steps], np.int64))
         host_end = max(step.end_ns for step in steps)

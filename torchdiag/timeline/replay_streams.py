@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline.distinct import among
 from torchdiag.timeline.replay_lanes import NONE, Lanes, Order
 from torchdiag.timeline.replay_records import Records, Waiter
 from torchdiag.trace import classify
@@ -23,6 +24,9 @@ USUAL_GAP_NS = 1_000
 LONGEST_GAP_NS = 5_000
 WAITED_NS = 10_000
 """Work that begins this much later than it could have, waited for something else."""
+
+MOST_LANES = 64
+"""Streams that are looked at for work after an unseen graph, the busiest ones: bounds memory."""
 
 NEAR_NS = 10_000
 """Work that ended this shortly before on another stream is what was waited for."""
@@ -59,8 +63,12 @@ def across(trace: Trace, lanes: Lanes, records: Records, latency_ns: int) -> Fol
     The trace tells so in records; else in calls that let a stream wait for the event recorded last on their thread;
     else work that began late, just when other work had ended, has waited for that.
     """
-    told = _recorded(lanes, records)
-    pairs = [told, _by_calls(trace, lanes, records), _by_times(lanes, latency_ns)]
+    pairs = [
+        _recorded(lanes, records),
+        _by_calls(trace, lanes, records),
+        _by_times(lanes, latency_ns),
+        _after_unseen(lanes),
+    ]
     activity = np.concatenate([pair[0] for pair in pairs])
     source = np.concatenate([pair[1] for pair in pairs])
     fits = lanes.end_ns[source] <= lanes.start_ns[activity] + OVERLAP_NS if len(source) else np.empty(0, np.bool_)
@@ -99,7 +107,7 @@ def _by_calls(trace: Trace, lanes: Lanes, records: Records) -> tuple[Numbers, Nu
     order = np.lexsort((trace.ts_ns[rows], trace.track[rows]))
     rows, kind = rows[order], kind[order]
     recording = rows[kind == 1]
-    waiting = rows[(kind == 2) & ~np.isin(rows, records.call)]
+    waiting = rows[(kind == 2) & ~among(rows, records.call)]
     linked = linked[np.lexsort((lanes.submitted_ns[linked], trace.track[lanes.launch[linked]]))]
     threads = Order.of(trace.track[lanes.launch[linked]].astype(np.int64), lanes.submitted_ns[linked])
     recorded = Order.of(trace.track[recording].astype(np.int64), trace.ts_ns[recording])
@@ -135,6 +143,17 @@ def _by_times(lanes: Lanes, latency_ns: int) -> tuple[Numbers, Numbers]:
     fits &= (lanes.start_ns[late] - lanes.end_ns[source] <= NEAR_NS) & (lanes.row[source] != NONE)
     fits &= lanes.submitted_ns[source] <= lanes.submitted_ns[late]
     return late[fits], source[fits]
+
+
+def _after_unseen(lanes: Lanes) -> tuple[Numbers, Numbers]:
+    """Pairs of a graph replay that was not recorded and the work that every stream of its device was given next."""
+    unseen = np.flatnonzero(lanes.row == NONE)
+    pairs: list[tuple[Numbers, Numbers]] = [(unseen[:0], unseen[:0])]
+    for lane in np.argsort(-np.bincount(lanes.lane), kind="stable")[:MOST_LANES].tolist():
+        activity = _next(lanes, np.full(len(unseen), lane), lanes.submitted_ns[unseen] + 1)
+        fits = (activity != NONE) & (lanes.row[activity] != NONE)
+        pairs.append((activity[fits], unseen[fits]))
+    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
 def _next(lanes: Lanes, lane: Numbers, instant: Times) -> Numbers:
