@@ -99,7 +99,7 @@ def test_a_removed_kernel_takes_its_launch_along():
 
 
 def test_a_copy_that_no_longer_blocks_costs_a_submission():
-    """The call lasted from 10 to 110, for a copy from 15 to 105. Then 50 of Python, a launch of 5, 5 more, a kernel of 100."""
+    """The call lasted from 10 to 110, for a copy from 15 to 105; then 50 of Python and a launch of 5."""
     told = WhatIf(
         mark(0, 0, 200),
         launch(10, 100, 1, "cudaMemcpyAsync"),

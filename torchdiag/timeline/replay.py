@@ -56,6 +56,22 @@ class Replay:
         """
         return self._steps(changes, self._times(changes))
 
+    def paces_ns(self, changes: Sequence[Change]) -> Times:
+        """int64[n]: the new time from the end of each step to the end of the next, the first one from its start.
+
+        A step is over when the host has come to the next one and the devices have done what it launched. Where the
+        host runs ahead of them, steps themselves are short and the last one is long; their paces are even. Both sum up
+        to the same. Raises ValueError for a row that the trace does not have.
+        """
+        scope, retiming = self._scope, self._retiming
+        lanes, times = retiming.lanes, self._times(changes)
+        over = scope.start_ns + np.cumsum(self._steps(changes, times))
+        own = np.flatnonzero(lanes.counted & (lanes.submitted_ns >= scope.start_ns))
+        step = np.searchsorted(scope.borders_ns, lanes.submitted_ns[own], side="right") - 1
+        end = times[len(retiming.lines) : -1][own] + retiming.durations(changes)[own]
+        np.maximum.at(over, step, np.minimum(end, over[-1]))
+        return np.diff(np.maximum.accumulate(over), prepend=scope.start_ns)
+
     def device_idle_ns(self, changes: Sequence[Change]) -> Times:
         """int64[d]: the time that each of `devices` is idle during the steps."""
         times = self._times(changes)
