@@ -6,9 +6,21 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchdiag.models.workload import Setting
+
+
+class Computation(nn.Module):
+    """A function of tensors without parameters as a module, so that compilers can be pointed at it."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: object) -> object:
+        """What the function makes of the inputs."""
+        return self.function(*inputs)
 
 
 def training_step(

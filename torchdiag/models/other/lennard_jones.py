@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn import functional
 
-from torchdiag.models.stepping import inference_step, training_step
+from torchdiag.models.stepping import training_step
 from torchdiag.models.workload import Setting, Workload
 
 WIDTH, HIDDEN = 16, 4
@@ -46,31 +46,44 @@ class EnergyModel(nn.Module):
         return self.layers(vector.square().sum(dim=-1, keepdim=True).sqrt())
 
 
+class Dynamics(nn.Module):
+    """Vectors between atoms [N, 3] to energies [N, 1] and forces [N, 3]; a module, so that compilers see all of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.energy = EnergyModel()
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """The force on a pair is its energy's derivative, downhill."""
+        weights: dict[str, Tensor] = dict(self.energy.named_parameters())
+
+        def energy(vector: Tensor) -> Tensor:
+            return functional_call(self.energy, weights, (vector,))
+
+        slopes = vmap(jacrev(energy))(vectors)
+        return vmap(energy)(vectors), -slopes.squeeze(1)
+
+
 def build(setting: Setting) -> Workload:
     """A batch of N pairs of atoms; the network is as small as it is, so tiny only has fewer pairs."""
-    model = EnergyModel().to(setting.device, setting.dtype)
+    model = Dynamics().to(setting.device, setting.dtype).train(setting.training)
     share = torch.rand(setting.batch_size, 1, device=setting.device, dtype=setting.dtype)
     distances = NEAREST + (FARTHEST - NEAREST) * share
     directions = torch.randn(setting.batch_size, 3, device=setting.device, dtype=setting.dtype)
     directions = functional.normalize(directions, dim=-1)
     vectors, energies, forces = distances * directions, potential(distances), -slope(distances) * directions
-
-    def energies_and_forces() -> tuple[Tensor, Tensor]:
-        weights: dict[str, Tensor] = dict(model.named_parameters())
-
-        def energy(vector: Tensor) -> Tensor:
-            return functional_call(model, weights, (vector,))
-
-        slopes = vmap(jacrev(energy))(vectors)
-        return vmap(energy)(vectors), -slopes.squeeze(1)
-
     if not setting.training:
-        model.eval()
-        return Workload(inference_step(setting, energies_and_forces), setting.batch_size, (model,))
+
+        def predict() -> object:
+            # Not in inference mode, whose tensors compiled derivatives cannot be taken by.
+            with torch.no_grad(), setting.autocast_context():
+                return model(vectors)
+
+        return Workload(predict, setting.batch_size, (model,))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def loss() -> Tensor:
-        energy, force = energies_and_forces()
+        energy, force = model(vectors)
         return functional.mse_loss(energy, energies) + 0.01 * functional.mse_loss(force, forces)
 
     return Workload(training_step(setting, optimizer, loss), setting.batch_size, (model,))

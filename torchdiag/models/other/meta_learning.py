@@ -7,7 +7,6 @@ Python loop; `batched` does so for all tasks at once under `vmap`.
 # pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false
 # torch leaves parts of its own signatures untyped.
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -84,68 +83,77 @@ def _adapted(model: nn.Module, weights: Weights, images: Tensor, labels: Tensor,
     return weights
 
 
-def _query_loss(model: nn.Module, steps: int, rate: float, weights: Weights, task: tuple[Tensor, ...]) -> Tensor:
-    support, support_labels, query, query_labels = task
-    adapted = _adapted(model, weights, support, support_labels, steps, rate)
-    return functional.cross_entropy(functional_call(model, adapted, (query,)), query_labels)
+class MetaLearner(nn.Module):
+    """A network with the way it is fine-tuned; a module, so that compilers see all of it."""
+
+    def __init__(self, network: nn.Module, steps: int, rate: float, at_once: bool) -> None:
+        super().__init__()
+        self.network, self.steps, self.rate, self.at_once = network, steps, rate, at_once
+
+    def forward(self, tasks: Tasks) -> Tensor:
+        """The mean loss on the queries after fine-tuning to each task, a scalar."""
+        weights: Weights = dict(self.network.named_parameters())
+
+        def loss(support: Tensor, support_labels: Tensor, query: Tensor, query_labels: Tensor) -> Tensor:
+            adapted = _adapted(self.network, weights, support, support_labels, self.steps, self.rate)
+            return functional.cross_entropy(functional_call(self.network, adapted, (query,)), query_labels)
+
+        if self.at_once:
+            return vmap(loss)(tasks.support, tasks.support_labels, tasks.query, tasks.query_labels).mean()
+        return torch.stack([loss(*tasks.task(which)) for which in range(len(tasks))]).mean()
 
 
-def adaptation(setting: Setting) -> Workload:
-    """Adapt to 32 tasks of one shot in turn, ten steps each, and classify their queries; tiny: two tasks, two steps."""
-    tasks, steps, width = (2, 2, 8) if setting.tiny else (32, 10, 64)
-    model = strided_network(width).to(setting.device, setting.dtype)
-    batch = _random_tasks(setting, tasks, shots=1)
-
-    def step() -> Tensor:
-        with torch.no_grad(), setting.autocast_context():
-            weights = {name: weight.detach() for name, weight in model.named_parameters()}
-            answers = list[Tensor]()
-            for which in range(tasks):
-                support, support_labels, query, _ = batch.task(which)
-                adapted = _adapted(model, weights, support, support_labels, steps, rate=0.4)
-                answers.append(functional_call(model, adapted, (query,)))
-            return torch.stack(answers)
-
-    return Workload(step, 1, (model,))
-
-
-def _meta_learner(
-    setting: Setting, batch_size: int, tasks: int, loss_of: Callable[[nn.Module, Tasks, int], Tensor]
-) -> Workload:
+def _meta_learner(setting: Setting, batch_size: int, tasks: int, at_once: bool) -> Workload:
     steps, width = (2, 8) if setting.tiny else (5, 64)
-    model = pooled_network(width).to(setting.device, setting.dtype)
+    model = MetaLearner(pooled_network(width), steps, 0.1, at_once).to(setting.device, setting.dtype)
     batch = _random_tasks(setting, tasks, shots=5)
     if not setting.training:
 
         def judge() -> Tensor:
             with torch.no_grad(), setting.autocast_context():
-                return loss_of(model, batch, steps)
+                return model(batch)
 
         return Workload(judge, batch_size, (model,))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    return Workload(training_step(setting, optimizer, lambda: loss_of(model, batch, steps)), batch_size, (model,))
+    return Workload(training_step(setting, optimizer, lambda: model(batch)), batch_size, (model,))
 
 
 def sequential(setting: Setting) -> Workload:
     """A batch of tasks of five shots, one after the other, five steps each; tiny: two steps, narrow."""
-
-    def loss_of(model: nn.Module, batch: Tasks, steps: int) -> Tensor:
-        weights: Weights = dict(model.named_parameters())
-        losses = [_query_loss(model, steps, 0.1, weights, batch.task(which)) for which in range(len(batch))]
-        return torch.stack(losses).mean()
-
-    return _meta_learner(setting, setting.batch_size, setting.batch_size, loss_of)
+    return _meta_learner(setting, setting.batch_size, setting.batch_size, at_once=False)
 
 
 def batched(setting: Setting) -> Workload:
-    """One batch of 32 tasks of five shots, all at once, five steps each; tiny: two tasks and steps."""
+    """One batch of 32 tasks of five shots, all at once, five steps each; tiny: two tasks and steps, narrow."""
+    return _meta_learner(setting, 1, 2 if setting.tiny else 32, at_once=True)
 
-    def loss_of(model: nn.Module, batch: Tasks, steps: int) -> Tensor:
-        weights: Weights = dict(model.named_parameters())
 
-        def loss(*task: Tensor) -> Tensor:
-            return _query_loss(model, steps, 0.1, weights, task)
+class Adapter(nn.Module):
+    """A network that is fine-tuned to each task anew."""
 
-        return vmap(loss)(batch.support, batch.support_labels, batch.query, batch.query_labels).mean()
+    def __init__(self, network: nn.Module, steps: int, rate: float) -> None:
+        super().__init__()
+        self.network, self.steps, self.rate = network, steps, rate
 
-    return _meta_learner(setting, 1, 2 if setting.tiny else 32, loss_of)
+    def forward(self, tasks: Tasks) -> Tensor:
+        """The logits of all queries [T, M, 5]."""
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        answers = list[Tensor]()
+        for which in range(len(tasks)):
+            support, support_labels, query, _ = tasks.task(which)
+            adapted = _adapted(self.network, weights, support, support_labels, self.steps, self.rate)
+            answers.append(functional_call(self.network, adapted, (query,)))
+        return torch.stack(answers)
+
+
+def adaptation(setting: Setting) -> Workload:
+    """Adapt to 32 tasks of one shot in turn, ten steps each, and classify their queries; tiny: two tasks, two steps."""
+    tasks, steps, width = (2, 2, 8) if setting.tiny else (32, 10, 64)
+    model = Adapter(strided_network(width), steps, 0.4).to(setting.device, setting.dtype)
+    batch = _random_tasks(setting, tasks, shots=1)
+
+    def step() -> Tensor:
+        with torch.no_grad(), setting.autocast_context():
+            return model(batch)
+
+    return Workload(step, 1, (model,))

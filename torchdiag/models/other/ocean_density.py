@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from torchdiag.models.stepping import inference_step
+from torchdiag.models.stepping import Computation, inference_step
 from torchdiag.models.workload import Setting, Workload
 
 PASCALS = 1e4
@@ -120,4 +120,5 @@ def build(setting: Setting) -> Workload:
         return low + (high - low) * share
 
     water = uniform(0, 40), uniform(-2, 30), uniform(0, 5000)
-    return Workload(inference_step(setting, lambda: enthalpy_slope(*water)), setting.batch_size, ())
+    model = Computation(enthalpy_slope)
+    return Workload(inference_step(setting, lambda: model(*water)), setting.batch_size, (model,))

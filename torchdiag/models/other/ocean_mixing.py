@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdiag.models.other.ocean_grid import EAST, NORTH, UP, Grid, difference, grid, part, sea, walled
-from torchdiag.models.stepping import inference_step
+from torchdiag.models.stepping import Computation, inference_step
 from torchdiag.models.workload import Setting, Workload
 
 ALONG, STEEP = 1000.0, 50.0
@@ -108,4 +108,5 @@ def build(setting: Setting) -> Workload:
     cells = grid(setting)
     depth = cells.widths[UP].flip(UP).cumsum(UP).flip(UP)
     water = Water(cells.random(0, 20), cells.random(33, 37), depth, sea(cells))
-    return Workload(inference_step(setting, lambda: mixing(cells, water)), setting.batch_size, ())
+    model = Computation(mixing)
+    return Workload(inference_step(setting, lambda: model(cells, water)), setting.batch_size, (model,))

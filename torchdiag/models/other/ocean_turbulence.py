@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdiag.models.other.ocean_grid import EAST, NORTH, UP, Grid, difference, grid, part, sea, walled
-from torchdiag.models.stepping import inference_step
+from torchdiag.models.stepping import Computation, inference_step
 from torchdiag.models.workload import Setting, Workload
 
 TIME_STEP = 3600.0
@@ -134,4 +134,5 @@ def build(setting: Setting) -> Workload:
         surface=cells.random(0, 1e-6)[..., :1],
         sea=water,
     )
-    return Workload(inference_step(setting, lambda: time_step(cells, ocean)), setting.batch_size, ())
+    model = Computation(time_step)
+    return Workload(inference_step(setting, lambda: model(cells, ocean)), setting.batch_size, (model,))

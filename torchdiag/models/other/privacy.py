@@ -6,7 +6,6 @@ Each sample's gradient is clipped by itself, then noise is added to their sum: w
 # pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false, reportMissingTypeStubs=false
 # torch leaves parts of its own signatures untyped.
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
@@ -52,39 +51,51 @@ def _batch(setting: Setting) -> tuple[Tensor, Tensor]:
     return images, torch.randint(CLASSES, (setting.batch_size,), device=setting.device)
 
 
+class PerSample(nn.Module):
+    """The clipped sum of the gradients of all samples, a field a parameter, and the mean loss."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """Of images [N, 3, 32, 32] and labels [N]."""
+
+        def loss_of(weights: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
+            logits = functional_call(self.network, weights, (image.unsqueeze(0),))
+            return functional.cross_entropy(logits, label.unsqueeze(0))
+
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        slopes, losses = vmap(grad_and_value(loss_of), in_dims=(None, 0, 0))(weights, images, labels)
+        # The norm of a sample is that over all of its gradients.
+        squares = torch.stack([slope.flatten(1).square().sum(dim=1) for slope in slopes.values()])
+        share = (CLIP / (squares.sum(dim=0).sqrt() + 1e-6)).clamp(max=1)
+        clipped = dict[str, Tensor]()
+        for name, slope in slopes.items():
+            clipped[name] = torch.einsum("n,n...->...", share.to(slope.dtype), slope)
+        return clipped, losses.mean()
+
+
 def with_vmap(setting: Setting) -> Workload:
     """Per-sample gradients by `vmap` over `grad_and_value`."""
     model = _network(setting).to(setting.device, setting.dtype).train(setting.training)
     images, labels = _batch(setting)
     if not setting.training:
         return Workload(inference_step(setting, lambda: model(images)), setting.batch_size, (model,))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return Workload(_private_step(setting, model, optimizer, images, labels), setting.batch_size, (model,))
-
-
-def _private_step(
-    setting: Setting, model: nn.Module, optimizer: torch.optim.Optimizer, images: Tensor, labels: Tensor
-) -> Callable[[], Tensor]:
+    gradients = PerSample(model)
     parameters = dict(model.named_parameters())
-
-    def loss_of(weights: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(model, weights, (image.unsqueeze(0),))
-        return functional.cross_entropy(logits, label.unsqueeze(0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step() -> Tensor:
-        weights = {name: weight.detach() for name, weight in parameters.items()}
         with setting.autocast_context():
-            slopes, losses = vmap(grad_and_value(loss_of), in_dims=(None, 0, 0))(weights, images, labels)
-        # The norm of a sample is that over all of its gradients.
-        squares = torch.stack([slope.flatten(1).square().sum(dim=1) for slope in slopes.values()])
-        share = (CLIP / (squares.sum(dim=0).sqrt() + 1e-6)).clamp(max=1)
+            clipped, loss = gradients(images, labels)
         for name, weight in parameters.items():
-            clipped = torch.einsum("n,n...->...", share.to(slopes[name].dtype), slopes[name])
-            weight.grad = (clipped + NOISE * CLIP * torch.randn_like(clipped)) / len(images)
+            noise = NOISE * CLIP * torch.randn_like(weight)
+            weight.grad = (clipped[name].to(weight.dtype) + noise) / setting.batch_size
         optimizer.step()
-        return losses.mean()
+        return loss
 
-    return step
+    return Workload(step, setting.batch_size, (gradients,))
 
 
 def with_opacus(setting: Setting) -> Workload:
