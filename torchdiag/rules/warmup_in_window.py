@@ -53,7 +53,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     found, times, trace = facts.get(cold_start), facts.get(steady), facts.trace
     if (found.cold or found.mostly) and len(found.rows):
         yield Suspect(
-            title=f"This is a cold start: {100 * found.of_recording:.0f} % of the recording goes into what happens once",
+            title=f"This is a cold start: {100 * found.of_recording:.0f} % of the time goes into what happens once",
             rows=found.rows,
             fix="Record warm steps: schedule(wait=1, warmup=2, active=3), and prof.step() at the end of each step.",
             reason="kernels are loaded or code is compiled in a recording without warm steps",
