@@ -113,12 +113,13 @@ def _tell(facts: Facts, found: Allocations, launched: NDArray[np.int64]) -> None
     inside = emptying.around(found.row)
     for number, (low, high) in enumerate(runs.tolist()):
         retried = low > 0 and high + 1 < len(found.row) and operator[low] >= 0 and not inside[low]
-        retried = retried and launched[low - 1] == launched[high + 1]
+        retried = retried and not found.gives[low - 1] and launched[low - 1] == launched[high + 1]
         if retried and operator[low - 1] == operator[low] == operator[high + 1]:
             found.reason[low - 1 : high + 2] = Reason.RETRIED
             found.happening[low - 1 : high + 2] = number
         elif inside[low] if stacks else operator[low] < 0 and high > low:
             found.reason[low : high + 1] = Reason.EMPTIED
             found.happening[low : high + 1] = number
-    if (found.reason == Reason.EMPTIED).any():  # what is taken after is what the cache would have held
+    emptied = found.row[found.reason == Reason.EMPTIED]
+    if len(emptied) and facts.get(steady).in_most(trace.ts_ns[emptied]):  # the cache would hold what is taken after
         found.reason[(found.reason == Reason.NEEDED) & ~found.gives] = Reason.EMPTIED
