@@ -78,7 +78,7 @@ def test_an_emptied_cache_is_accused_with_the_memory_that_is_taken_anew():
     assert firing(known) == ["empty-cache-in-loop"]
     (suspect,) = accused(EMPTY, known)
     assert suspect.title == "The memory cache is emptied 1 times a step: 3 blocks freed, 2 taken anew"
-    assert len(suspect.rows) == 4 and len(suspect.change.shortened) == 20 and len(suspect.cautious.shortened) == 12
+    assert len(suspect.rows) == 4 and len(suspect.change.shortened) == 8 and len(suspect.cautious.unblocked) == 12
     assert suspect.confidence == "medium"
 
 
@@ -113,7 +113,7 @@ def test_refused_allocations_are_accused_whenever_they_happen():
     assert firing(known) == ["alloc-retry-flush"]
     (suspect,) = accused(RETRY, known)
     assert suspect.title.startswith("2 allocations in 4 steps were refused and tried again")
-    assert len(suspect.rows) == 2 and len(suspect.change.shortened) == 10
+    assert len(suspect.rows) == 2 and len(suspect.change.shortened) == 4 and len(suspect.change.unblocked) == 6
 
 
 def test_one_refused_allocation_may_be_a_longest_batch():

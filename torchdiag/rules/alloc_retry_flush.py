@@ -72,7 +72,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         f"({lasted:.3g} ms each){at}",
         rows=rows,
         where=where,
-        change=Change(shortened=calls.row),
+        change=Change(unblocked=calls.row[calls.gives], shortened=calls.row[~calls.gives]),
         fix="Lower the peak of memory: checkpointing, a smaller batch, or lengths padded to a few sizes; "
         "PYTORCH_ALLOC_CONF=expandable_segments:True helps where memory is fragmented.",
         reason=f"take, give back, take again inside one operator{told}",

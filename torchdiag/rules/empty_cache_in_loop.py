@@ -68,8 +68,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
         f"{len(freed) / len(times):.3g} blocks freed, {len(taken) / len(times):.3g} taken anew",
         rows=rows,
         where=where,
-        change=Change(shortened=calls.row),
-        cautious=Change(shortened=freed),
+        change=Change(unblocked=freed, shortened=taken),
+        cautious=Change(unblocked=freed),
         fix=f"Delete torch.cuda.empty_cache(){at}; if memory runs out without it, set "
         "PYTORCH_ALLOC_CONF=expandable_segments:True or lower the peak.",
         reason="runs of freed blocks "
