@@ -42,6 +42,7 @@ Detach the hidden state of a recurrent network between batches, and drop `retain
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchdiag.findings.amounts import bytes_text
 from torchdiag.findings.rule import Family, Need, Rule
@@ -95,7 +96,7 @@ def _rises(values: Counts) -> bool:
     return bool((rise > 0).all() and 2 * rise[len(rise) - half :].sum() >= rise[:half].sum())
 
 
-def _rows_of_memory(facts: Facts) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _rows_of_memory(facts: Facts) -> NDArray[np.int64]:
     """The last memory event of each steady step."""
     times = facts.get(steady)
     rows = facts.trace.args.total_allocated.rows.astype(np.int64)
