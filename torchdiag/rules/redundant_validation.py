@@ -8,9 +8,9 @@ For each argument and each value the check computes a mask, reduces it, and read
 more operators each, and on a device a wait for everything queued.
 
 ## How it is detected
-`__init__` of `torch/distributions/distribution.py` and `_validate_sample` with `aten::_is_all_true` (`aten::all` in older
-versions) inside; without stacks the operators alone: a comparison, `aten::_is_all_true`, `aten::is_nonzero`. In
-most steady steps. The gain is the step replayed without them.
+`__init__` of `torch/distributions/distribution.py` and `_validate_sample` with `aten::is_nonzero` inside; without stacks
+the operators alone: a comparison, `aten::_is_all_true`, `aten::is_nonzero`. In most steady steps. The gain is the step
+replayed without them.
 
 ## When it does not matter
 While a program is being written the checks find mistakes; turn them off once it works. `__debug__` off (`python -O`)
@@ -113,7 +113,8 @@ def _first(facts: Facts, asked: Rows) -> Rows:
 
 def _within(runs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The positions from the first to the last of each run, both included."""
-    return np.concatenate([np.arange(first, last + 1) for first, last in runs.tolist()])
+    spans = [np.arange(first, last + 1, dtype=np.int64) for first, last in runs.tolist()]
+    return np.concatenate([np.empty(0, np.int64), *spans])
 
 
 RULE = Rule("redundant-validation", Family.PAUSE, check)
