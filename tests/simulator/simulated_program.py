@@ -8,7 +8,7 @@ from typing import Any
 
 from simulator.kineto_form import Recording, text_of, trace_of
 from simulator.simulated_machine import Costs, Machine, Run, Span
-from simulator.torch_calls import Session, Torch
+from simulator.torch_calls import ADD, FILL, Session, Torch
 from simulator.training_parts import loop
 
 RECORDING = Recording()
@@ -72,6 +72,7 @@ def simulate(program: Program, steps: int | None = None, seed: int = 0) -> Simul
     machine = Machine(
         seed=seed, costs=program.costs, queue_depth=program.queue_depth, launch_blocking=program.launch_blocking
     )
+    machine.loaded |= {ADD.name, FILL.name}  # by whatever made the parameters
     session = Session(machine)
     main = machine.thread(machine.pid)
     machine.start(main, loop(Torch(session, main), steps or program.steps, program.make()))
