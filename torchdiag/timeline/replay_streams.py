@@ -28,8 +28,14 @@ WAITED_NS = 10_000
 MOST_LANES = 64
 """Streams that are looked at for work after an unseen graph, the busiest ones: bounds memory."""
 
-NEAR_NS = 10_000
+CROWDED_NS = 100_000
+"""Work that begins this much later than it could have, while other work runs, may have had no room."""
+
+NEAR_NS = 20_000
 """Work that ended this shortly before on another stream is what was waited for."""
+
+TRIED = 8
+"""How many of the last pieces of work to end are looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +78,8 @@ def across(trace: Trace, lanes: Lanes, records: Records, latency_ns: int) -> Fol
     activity = np.concatenate([pair[0] for pair in pairs])
     source = np.concatenate([pair[1] for pair in pairs])
     fits = lanes.end_ns[source] <= lanes.start_ns[activity] + OVERLAP_NS if len(source) else np.empty(0, np.bool_)
-    activity, source = activity[fits], source[fits]
+    crowded = _for_room(lanes, activity[fits], latency_ns)
+    activity, source = np.append(activity[fits], crowded[0]), np.append(source[fits], crowded[1])
     return Follows(activity, source, np.full(len(source), USUAL_GAP_NS), np.zeros(len(source), np.bool_))
 
 
@@ -129,20 +136,52 @@ def _by_calls(trace: Trace, lanes: Lanes, records: Records) -> tuple[Numbers, Nu
 
 
 def _by_times(lanes: Lanes, latency_ns: int) -> tuple[Numbers, Numbers]:
-    """Pairs that the times suggest."""
+    """Pairs that the times suggest. A kernel that waits for room begins while the last blocks before it still run."""
     none = np.empty(0, np.int64)
     if not len(lanes):
         return none, none
+    late = np.flatnonzero((_delay_ns(lanes, latency_ns) > WAITED_NS) & (lanes.launch >= 0))
+    by_end, start = np.argsort(lanes.end_ns, kind="stable"), lanes.start_ns[late]
+    place = np.searchsorted(lanes.end_ns[by_end], start + OVERLAP_NS, side="right") - 1
+    found = np.full(len(late), NONE)
+    for back in range(TRIED):
+        source = by_end[np.maximum(place - back, 0)]
+        fits = (found == NONE) & (place >= back) & (lanes.row[source] != NONE)
+        fits &= (lanes.lane[source] != lanes.lane[late]) & (lanes.device[source] == lanes.device[late])
+        fits &= (lanes.start_ns[source] < lanes.start_ns[late]) & (
+            lanes.submitted_ns[source] <= lanes.submitted_ns[late]
+        )
+        fits &= start - lanes.end_ns[source] <= NEAR_NS
+        found[fits] = source[fits]
+    return late[found != NONE], found[found != NONE]
+
+
+def _for_room(lanes: Lanes, known: Numbers, latency_ns: int) -> tuple[Numbers, Numbers]:
+    """Pairs of work that began very late for no `known` reason, and work of another stream that left no room for it.
+
+    That is still running, on the last of its blocks: of several, the one that ends first.
+    """
+    if not len(lanes):
+        return known, known
+    late = np.flatnonzero((_delay_ns(lanes, latency_ns) > CROWDED_NS) & (lanes.launch >= 0))
+    late = late[~among(late, known)]
+    started = Order.of(lanes.lane, lanes.start_ns)
+    found = np.full(len(late), NONE)
+    end = np.full(len(late), np.iinfo(np.int64).max)
+    for lane in np.argsort(-np.bincount(lanes.lane), kind="stable")[:MOST_LANES].tolist():
+        running = started.last_before(np.full(len(late), lane), lanes.start_ns[late])
+        running = np.where(running == NONE, NONE, lanes.reach[running])
+        fits = (running != NONE) & (lanes.lane[late] != lane) & (lanes.device[running] == lanes.device[late])
+        fits &= (lanes.end_ns[running] > lanes.start_ns[late]) & (lanes.end_ns[running] < end)
+        fits &= (lanes.row[running] != NONE) & (lanes.submitted_ns[running] <= lanes.submitted_ns[late])
+        found[fits], end[fits] = running[fits], lanes.end_ns[running[fits]]
+    return late[found != NONE], found[found != NONE]
+
+
+def _delay_ns(lanes: Lanes, latency_ns: int) -> Times:
+    """int64[n]: how much later each activity began than its launch and its stream explain."""
     previous = np.where(lanes.before == NONE, lanes.submitted_ns, lanes.end_ns[lanes.reach[lanes.before]])
-    ready = np.maximum(previous, lanes.submitted_ns + latency_ns)
-    late = np.flatnonzero((lanes.start_ns - ready > WAITED_NS) & (lanes.launch >= 0))
-    by_end = np.argsort(lanes.end_ns, kind="stable")
-    place = np.searchsorted(lanes.end_ns[by_end], lanes.start_ns[late], side="right") - 1
-    source = by_end[np.maximum(place, 0)]
-    fits = (place >= 0) & (lanes.lane[source] != lanes.lane[late]) & (lanes.device[source] == lanes.device[late])
-    fits &= (lanes.start_ns[late] - lanes.end_ns[source] <= NEAR_NS) & (lanes.row[source] != NONE)
-    fits &= lanes.submitted_ns[source] <= lanes.submitted_ns[late]
-    return late[fits], source[fits]
+    return lanes.start_ns - np.maximum(previous, lanes.submitted_ns + latency_ns)
 
 
 def _after_unseen(lanes: Lanes) -> tuple[Numbers, Numbers]:
