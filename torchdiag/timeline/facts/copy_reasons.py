@@ -91,9 +91,14 @@ def copy_reasons(facts: Facts) -> CopyReasons:
 def _inward(facts: Facts, batch: BatchCopies, made: CreatedCopies, moved: Mask) -> NDArray[np.uint8]:
     table = batch.copies
     size, constant = table.size_bytes, table.blocks & made.from_python & ~batch.batch
+    if facts.get(steady).whole:  # what happens once or twice may be setting up
+        often = np.bincount(batch.place, minlength=1)[batch.place] >= SEEN_AGAIN
+        constant, created = constant & often, (made.factory >= 0) & often
+    else:
+        created = made.factory >= 0
     fits = [
         (Reason.OFFLOAD, moved),
-        (Reason.CREATED, made.factory >= 0),
+        (Reason.CREATED, created),
         (Reason.CONSTANT, constant & (size >= 0) & (size <= TINY_BYTES)),
         (Reason.REPEATED, _repeated(facts, batch)),
     ]
