@@ -14,8 +14,9 @@ the steady steps, in more than one of them; on the host alone, 5 % of their time
 their own. The gain is the step replayed as if batches were always ready; at least, as if waits were half as long.
 
 ## When it does not matter
-A long `__next__` while the device works off its queue costs nothing, and the rule is silent. The first batch of a run
-or an epoch is always late. What the workers do is not in the trace.
+To hand over a batch that is ready takes up to 0.2 ms; shorter waits are not counted. A long `__next__` while the
+device works off its queue costs nothing, and the rule is silent. The first batch of a run or an epoch is always late.
+What the workers do is not in the trace.
 
 ## How to fix it
 Before:

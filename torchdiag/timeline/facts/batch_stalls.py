@@ -1,6 +1,6 @@
 """Whether steps wait for batches: always, now and then, or every so many steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ WORTH = 0.02
 """A share of the steps below that is not worth a word."""
 WORTH_WITHOUT_DEVICE = 0.05
 """Without a device nothing shows whether anything waits: then the share of the steps must be larger."""
+LATE_NS = 200_000
+"""Handing over a batch that is ready takes tens of microseconds; a shorter wait is no wait."""
 LONG = 0.05
 """A wait that idles the devices for this share of a step is long ..."""
 LONGER = 3
@@ -51,6 +53,7 @@ def batch_stalls(facts: Facts) -> BatchStalls:
     """How the waits for batches hold up the steady steps, but for those that started workers anew."""
     found, times, starts = facts.get(batch_waits), facts.get(steady), facts.get(epoch_starts)
     found = found.part(~np.isin(found.row, starts.first[starts.restarted]))
+    found = replace(found, exposed_ns=np.where(facts.trace.dur_ns[found.row] >= LATE_NS, found.exposed_ns, 0))
     per_step = np.bincount(found.step, found.exposed_ns, minlength=len(times))
     waiting = per_step >= WORTH * times.step_ns
     exposed = found.exposed_ns > 0

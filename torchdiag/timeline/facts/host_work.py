@@ -10,7 +10,7 @@ from torchdiag.timeline import frames
 from torchdiag.timeline.facts.batch_waits import exposed_ns
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.host_between import host_between
-from torchdiag.timeline.facts.nesting import Nesting, named, nesting
+from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.operator_order import operator_order
 from torchdiag.timeline.facts.round_trips import round_trips
 from torchdiag.timeline.facts.saving import saving
@@ -55,7 +55,7 @@ def host_work(facts: Facts) -> HostWork:
     """What the launching threads do to data in steady steps while devices idle."""
     trace, tree = facts.trace, facts.get(nesting)
     library = named(trace, Kind.PYTHON, lambda name: LIBRARIES.search(name) is not None)
-    library = _launching_nothing(facts, tree, tree.tops(library))
+    library = _launching_nothing(facts, library)
     early = _before_first_launch(facts)
     rows = facts.get(steady).rows(facts, tree.tops(np.union1d(library, early)))
     rows = rows[np.isin(trace.track[rows], np.unique(trace.track[_issued(facts)]))]
@@ -74,10 +74,18 @@ def _issued(facts: Facts) -> Rows:
     return np.flatnonzero(np.isin(facts.trace.call, (Call.LAUNCH, Call.COPY)))
 
 
-def _launching_nothing(facts: Facts, tree: Nesting, rows: Rows) -> Rows:
-    """Those of the rows that issue nothing."""
-    issuing = tree.outermost(_issued(facts), tree.mask(rows))
-    return rows[~np.isin(rows, issuing)]
+def _launching_nothing(facts: Facts, rows: Rows) -> Rows:
+    """The outermost functions around those of the rows that issue nothing, that neither issue nor load anything."""
+    trace, tree = facts.trace, facts.get(nesting)
+    busy = np.zeros(len(trace), np.bool_)
+    climbing = np.union1d(_issued(facts), loader_events(trace))
+    while len(climbing):
+        busy[climbing] = True
+        climbing = np.unique(tree.parent[climbing])
+        climbing = climbing[(climbing >= 0) & ~busy[np.maximum(climbing, 0)]]
+    calm = (trace.kind == Kind.PYTHON) & ~busy
+    found = tree.outermost(rows, calm)
+    return np.unique(found[found >= 0])
 
 
 def _host_operators(facts: Facts) -> Rows:
