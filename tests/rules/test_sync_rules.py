@@ -329,10 +329,11 @@ def test_a_trip_to_the_host_and_back_within_a_function() -> None:
     facts = steps(body)
     (suspect,) = accused(sync_host_roundtrip.RULE, facts)
     assert suspect.where.label == "matcher.py:20 forward" and "2 times a step" in suspect.title
-    assert len(suspect.rows) == 8 and suspect.change is not None and len(suspect.change.unblocked) == 16
-    assert suspect.cautious is not None and len(suspect.cautious.unblocked) == 8
-    assert suspect.hopeful is not None
-    assert names(facts, suspect.hopeful.shortened) == {"scipy/optimize/_lsap.py(10): linear_sum_assignment"}
+    assert len(suspect.rows) == 8 and suspect.change is not None and suspect.cautious is not None
+    # Out and back, a copy's call and its wait each, twice a step.
+    assert len(suspect.change.unblocked) == 4 * 2 * 2 * 2
+    assert names(facts, suspect.change.shortened) == {"scipy/optimize/_lsap.py(10): linear_sum_assignment"}
+    assert len(suspect.cautious.unblocked) == 4 * 2 and not len(suspect.cautious.shortened)
     assert who(facts) == {"sync-host-roundtrip"}
 
 

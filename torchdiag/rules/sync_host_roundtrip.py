@@ -13,7 +13,8 @@ The host waits for a copy of more than 8 bytes from the device, and the next thi
 the device. With stacks, both happen in one function that began within the step, or NumPy and its like run between
 them; without stacks, several such trips in each marked step are required. A loader's batch or a step's mark between
 the two ends the trip: then it was a result, followed by the next input. The gain is the step replayed without these
-waits; at most, the host's work between the copies goes as well.
+waits and without the host's work between them, as if it were done on the device; at least, as if all trips of a step
+were one.
 
 ## When it does not matter
 In an evaluation that runs once in a while, or where another stream keeps the device busy meanwhile (the replay shows
@@ -50,6 +51,7 @@ from numpy.typing import NDArray
 from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.blocking import blocking
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.host_between import host_between
 from torchdiag.timeline.facts.round_trips import round_trips
@@ -64,24 +66,22 @@ def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect a line that takes a tensor to the host and brings something back."""
     trips = facts.get(round_trips)
     stacks = bool(np.any(facts.trace.kind == Kind.PYTHON))
+    waits = facts.get(blocking)
     for line in waiting_lines(facts, Reason.ROUND_TRIP):
         back = trips.of(line.waits.with_copy)
-        between = host_between(facts, line.waits.row, back)
         number = len(set(back.tolist())) / line.steps
-        unblocked = line.waits.calls
-        suspect = Suspect(
+        both = np.union1d(line.waits.calls, waits.part(np.isin(waits.with_copy, back)).calls)
+        yield Suspect(
             title=f"A tensor goes to the host and back while the device waits, {line.often}{line.at}",
             rows=line.waits.row,
             where=line.where,
-            change=Change(unblocked=unblocked),
-            cautious=_all_but_one(line) if number > 1 else None,
-            hopeful=Change(unblocked=unblocked, shortened=between),
+            change=Change(unblocked=both, shortened=host_between(facts, line.waits.row, back)),
+            cautious=_all_but_one(line) if number > 1 else Change(unblocked=line.waits.calls),
             fix=_fix(line, number),
-            reason="after the wait the thread issues nothing until it copies something to the device; at least, all "
-            "trips of a step become one, and at most the host's work between the copies goes too",
+            reason="after the wait the thread issues nothing until it copies something to the device; that all happens "
+            "on the device instead, or at least " + ("all trips of a step become one" if number > 1 else "later"),
             confidence="high" if stacks else "medium",
         )
-        yield suspect
 
 
 def _all_but_one(line: WaitingLine) -> Change:
