@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from torchdiag.cli import breakdown, diagnose, doctor, open_trace, profile, repair, rules, suite
+from torchdiag.cli import breakdown, diagnose, doctor, open_trace, profile, repair, rules, suite, what_if
 from torchdiag.errors import TorchdiagError
 
 # No rich markup anywhere: a trace called `[bold].json` is to be named as it is.
@@ -50,6 +50,7 @@ app.command("profile", cls=profile.ProfileCommand, short_help="Run a model or a 
 )
 app.command("breakdown", short_help="Say where every nanosecond of GPU time went.")(breakdown.run)
 app.command("diagnose", short_help="Name the bugs, show the proof, compute the gain.")(diagnose.run)
+app.command("what-if", short_help="Say how long a step would take without something.")(what_if.run)
 app.command("rules", short_help="List the bugs that can be found, or explain one.")(rules.run)
 app.add_typer(suite.app, name="suite", short_help="Run many models, one by one, and compare what came of it.")
 app.command("open", short_help="Show a trace in the Perfetto UI.")(open_trace.run)

@@ -19,6 +19,11 @@ def no_runs() -> Rows:
     return np.empty((0, 2), np.int64)
 
 
+def no_pieces() -> Rows:
+    """No pieces of threads."""
+    return np.empty((0, 3), np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
     """What no longer happens, or takes less time. All are int64 rows of the trace, in any order, repeats allowed.
@@ -39,8 +44,12 @@ class Change:
     """int64[k, 2]: stretches of a thread from the start of one host event to the end of a later one, with whatever lies
     between them; they shrink as `shortened` does."""
 
+    pieces: Rows = field(default_factory=no_pieces)
+    """int64[k, 3]: pieces of threads that are no whole events (track, start and end in nanoseconds); they shrink as
+    `shortened` does."""
+
     host_scale: float = 0.0
-    """Share (0..1) that is left of `shortened` and of `runs`."""
+    """Share (0..1) that is left of `shortened`, `runs` and `pieces`."""
 
     removed: Rows = field(default_factory=no_rows)
     """Device activities that no longer run. A launch call goes when all of its activities do."""

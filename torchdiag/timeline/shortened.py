@@ -19,8 +19,8 @@ def stretches_of(trace: Trace, rows: Rows) -> Stretches:
 
 
 def shortened(trace: Trace, change: Change) -> Stretches:
-    """What a change shortens: its events and its runs of them, each run on the thread of its first event."""
+    """What a change shortens: its events, its runs of them (each on the thread of its first event), and its pieces."""
     first, last = change.runs[:, 0], change.runs[:, 1]
     begin, end = stretches_of(trace, first), stretches_of(trace, last)
     run = Stretches(begin.track, begin.start_ns, np.maximum(begin.start_ns, end.end_ns))
-    return Stretches.join(stretches_of(trace, change.shortened), run)
+    return Stretches.join(stretches_of(trace, change.shortened), run, Stretches(*change.pieces.T))
