@@ -112,7 +112,7 @@ def _memory(text: str) -> int:
 
 
 def _following_sync(facts: Facts, call: Rows, operator: Rows) -> Rows:
-    """int64[k]: the first synchronising call after each copy's call in the same operator and before the next copy."""
+    """int64[k]: the first synchronising call at or after each copy's call in the same operator, -1 for none."""
     trace, tree = facts.trace, facts.get(nesting)
     syncs = np.flatnonzero(trace.call == Call.SYNC)
     found = np.full(len(call), -1, np.int64)
@@ -121,11 +121,15 @@ def _following_sync(facts: Facts, call: Rows, operator: Rows) -> Rows:
         return found
     owner = tree.nearest(syncs, trace.kind == Kind.OPERATOR)
     syncs, owner = syncs[owner >= 0], owner[owner >= 0]
-    order = np.lexsort((trace.ts_ns[syncs], owner))
-    syncs, owner = syncs[order], owner[order]
-    for copy in inside.tolist():
-        low, high = np.searchsorted(owner, [operator[copy], operator[copy] + 1])
-        later = syncs[low:high][trace.ts_ns[syncs[low:high]] >= trace.ts_ns[call[copy]]]
-        if len(later):
-            found[copy] = later[0]
+    row = np.concatenate((syncs, call[inside]))
+    owner = np.concatenate((owner, operator[inside]))
+    waits = np.arange(len(row)) < len(syncs)
+    order = np.lexsort((row, waits, trace.ts_ns[row], owner))  # of equal times the copy comes first
+    place = np.where(waits[order], np.arange(len(order)), len(order))
+    following = np.minimum.accumulate(place[::-1])[::-1]
+    following = np.append(order, -1)[following]  # for each in order, the next that waits
+    copies_at = order[~waits[order]]
+    wait = following[~waits[order]]
+    same = (wait >= 0) & (owner[wait] == owner[copies_at])
+    found[inside[copies_at[same] - len(syncs)]] = row[wait[same]]
     return found

@@ -126,10 +126,11 @@ class WaitSurroundings:
             at_once |= near & self.named(following, *SLICES)
             last = np.where(near & self.named(following, *READS), following, -1)
             following = last
-        typed = np.array([self._integer(top, size) for top, size in zip(tops, size_bytes, strict=True)], np.bool_)
-        written = np.zeros(len(tops), np.bool_)
-        written[tops >= 0] = self.explicit.around(tops[tops >= 0])
-        return (self.named(tops, *READS) & at_once & typed & ~written) | self.named(tops, *SLICES)
+        likely = np.flatnonzero(at_once & self.named(tops, *READS))
+        likely = likely[~self.explicit.around(tops[likely])]
+        found = self.named(tops, *SLICES)
+        found[likely] = [self._integer(top, size) for top, size in zip(tops[likely], size_bytes[likely], strict=True)]
+        return found
 
     def _integer(self, top: int, size_bytes: int) -> bool:
         types = self.decoded.types(int(top)) if top >= 0 else ()
