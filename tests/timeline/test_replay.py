@@ -267,3 +267,37 @@ def test_a_change_names_rows_of_the_trace_and_shares_of_time():
         Change(host_scale=-0.5)
     with pytest.raises(ValueError, match="share"):
         Change(device_scale=float("nan"))
+
+
+def test_an_upload_from_pageable_memory_holds_its_caller_almost_to_its_end():
+    """The call waits for the kernel and returns 10 before the end of the copy; with a kernel of half the time sooner."""
+    told = WhatIf(
+        mark(0, 0, 210),
+        launch(0, 10, 1),
+        kernel(15, 100, 1),
+        launch(10, 190, 2, "cudaMemcpyAsync"),
+        copy(116, 94, 2),
+    )
+    assert told.steps() == [210]
+    assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [160]
+
+
+@pytest.mark.parametrize("told_by", ["calls", "times"])
+def test_work_of_one_stream_that_waits_for_another(told_by):
+    """The kernel of stream 20 is launched at 25 and begins 1 after the one of stream 7 has ended."""
+    calls = [
+        sync(10, 12, "cudaEventRecord"),
+        sync(12, 14, "cudaStreamWaitEvent"),
+    ]
+    told = WhatIf(
+        mark(0, 0, 150),
+        launch(0, 10, 1),
+        kernel(15, 100, 1),
+        launch(20, 5, 2),
+        kernel(116, 30, 2, stream=20),
+        *(calls if told_by == "calls" else []),
+    )
+    assert told.steps() == [150]
+    assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [150]
+    assert told.idle() == [20]
+    assert told.idle(Change(scaled=rows(2), device_scale=0.5)) == [70]

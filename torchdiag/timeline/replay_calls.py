@@ -102,7 +102,7 @@ class _Asked:
         self.threads = Order.of(trace.track[lanes.launch[linked]].astype(np.int64), lanes.submitted_ns[linked])
 
     def own(self) -> Pairs:
-        """Calls that return after the work they submit, and the last of that work."""
+        """Calls that return after the work they submit, or nearly so, and the last of that work."""
         lanes = self.lanes
         linked = np.flatnonzero((lanes.launch >= 0) & (lanes.row != NONE))
         linked = linked[np.lexsort((lanes.end_ns[linked], lanes.launch[linked]))]
@@ -111,6 +111,9 @@ class _Asked:
         has = np.flatnonzero(call != NONE)
         activity = last[call[has]]
         returned_after = lanes.end_ns[activity] <= self.end_ns[has] + np.where(self.call[has] == Call.SYNC, SKEW_NS, 0)
+        # A copy from pageable memory returns when its last piece is on the way.
+        copy, end = self.call[has] == Call.COPY, self.end_ns[has]
+        returned_after |= copy & (end - self.start_ns[has] > PLAIN_NS) & (end > lanes.start_ns[activity])
         launch = self.call[has] == Call.LAUNCH
         if np.count_nonzero(returned_after[launch]) < BLOCKING_LAUNCHES * np.count_nonzero(launch):
             returned_after &= ~launch
