@@ -270,7 +270,7 @@ def test_a_change_names_rows_of_the_trace_and_shares_of_time():
 
 
 def test_an_upload_from_pageable_memory_holds_its_caller_almost_to_its_end():
-    """The call waits for the kernel and returns 10 before the end of the copy; with a kernel of half the time sooner."""
+    """The call waits for the kernel and returns 10 before the end of the copy; so it does with a faster kernel."""
     told = WhatIf(
         mark(0, 0, 210),
         launch(0, 10, 1),
