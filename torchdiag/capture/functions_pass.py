@@ -61,6 +61,6 @@ def is_public(name: str) -> bool:
     dunder = [part for part in rest if part.startswith("__") and part.endswith("__")]
     return (
         module == "torch"
-        and rest[-1:] != ["__get__"]
+        and rest[-1:] not in (["__get__"], ["__set__"])
         and all(part in dunder or not part.startswith("_") for part in rest)
     )

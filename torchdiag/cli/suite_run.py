@@ -34,6 +34,13 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         int | None, typer.Option(help="Processes in which each is measured, in turn.", min=1, metavar="N")
     ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds a run may take.", min=0.1, metavar="S")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Another Python with torchdiag: each run is made with it too, in turn, into FOLDER/against.",
+            metavar="PYTHON",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +63,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
     from torchdiag.suite.cases import Overrides, choose, plan  # noqa: PLC0415
 
     if resume:
-        given = {"--size": size, "--device": device, "--mode": mode, "--steps": steps, "--processes": processes}
+        given = {
+            "--against": against,
+            "--size": size,
+            "--device": device,
+            "--mode": mode,
+            "--steps": steps,
+            "--processes": processes,
+        }
         useless = [name for name, value in {**given, "--timeout": timeout}.items() if value]
         if useless:
             raise TorchdiagError(f"--resume goes on as the run began; {' and '.join(useless)} cannot change that")
@@ -78,5 +92,11 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         processes=processes,
         timeout_s=timeout,
     )
+    if against is not None:
+        accelerators.find(against)
     cases = plan(chosen, overrides, seen.kind)
-    go(folders.make(out, chosen.name, chosen.description, cases), cases, seen, jobs)
+    folder = folders.make(out, chosen.name, chosen.description, cases)
+    if against is not None:
+        inner = str(folder.path / folders.AGAINST)
+        folders.make(inner, chosen.name, chosen.description, cases, python=against)
+    go(folder, cases, seen, jobs)

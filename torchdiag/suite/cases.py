@@ -171,7 +171,7 @@ def _case(run: RunEntry, target: str, options: ProfileOptions) -> Case:
 
 
 def _processes(run: RunEntry, overrides: Overrides, parts: Sequence[str], case: Case) -> Iterator[Case]:
-    count = overrides.processes or run.processes
+    count = 1 if overrides.tune else overrides.processes or run.processes
     name = "-".join(_UNFIT.sub("_", part.replace(":", "")).strip("_.") or "x" for part in parts)
     for process in range(1, count + 1):
         own = f"{name}-p{process}" if count > 1 else name

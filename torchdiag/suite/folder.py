@@ -28,6 +28,9 @@ SCHEMA: Final = 1
 PLAN: Final = "suite.json"
 TABLE: Final = "results.parquet"
 EACH: Final = "runs"
+AGAINST: Final = "against"
+"""The folder, in that of a suite's run, of what another Python ran in turn with it."""
+
 _LOCK: Final = ".lock"
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._]+")
 
@@ -54,6 +57,11 @@ class SuiteFolder:
     def of(self, case: Case) -> Path:
         """The folder of one run."""
         return self.path / EACH / case.id
+
+    def against(self) -> "SuiteFolder | None":
+        """What another Python runs in turn with this, if one does."""
+        inner = self.path / AGAINST
+        return read(inner) if is_suite_run(inner) else None
 
     def outcomes(self) -> list[Outcome]:
         """What there is so far, in the order of the plan."""
