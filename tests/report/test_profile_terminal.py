@@ -19,7 +19,7 @@ FOLDER = Path("torchdiag-runs/resnet18-train-20260102-120000")
 
 def page(result, breakdown=None, width=100):
     stream = io.StringIO()
-    print_profile(result, breakdown, FOLDER, canvas(stream, width))
+    print_profile(result, breakdown, None, FOLDER, canvas(stream, width))
     return stream.getvalue()
 
 

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torchdiag.findings.finding import Diagnosis
     from torchdiag.history.profile_options import ProfileOptions
     from torchdiag.profiling import Profile
 
@@ -246,7 +247,7 @@ def _show(done: Profile, *, json: bool) -> None:
         from torchdiag.report.profile_terminal import print_profile  # noqa: PLC0415
         from torchdiag.report.terminal import canvas  # noqa: PLC0415
 
-        print_profile(done.result, done.breakdown, done.folder, canvas(sys.stdout))
+        print_profile(done.result, done.breakdown, _diagnosis(done), done.folder, canvas(sys.stdout))
     sys.stdout.flush()
     failure = done.result.failure
     if failure is not None and failure.kind == "interrupted":
@@ -256,6 +257,19 @@ def _show(done: Profile, *, json: bool) -> None:
         raise TorchdiagError(profile_words.failed(failure, done.folder))
     if done.problem:
         raise TorchdiagError(done.problem)
+
+
+def _diagnosis(done: Profile) -> Diagnosis | None:
+    """What is wrong with what was run, where a trace tells."""
+    from torchdiag import api  # noqa: PLC0415
+    from torchdiag.errors import TorchdiagError  # noqa: PLC0415
+
+    if done.breakdown is None:
+        return None
+    try:
+        return api.diagnose(done.folder)
+    except TorchdiagError:
+        return None
 
 
 def _list_models() -> None:

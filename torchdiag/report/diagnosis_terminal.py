@@ -38,6 +38,15 @@ def print_diagnosis(diagnosis: Diagnosis, canvas: Canvas, *, everything: bool) -
             canvas.paragraph(plain(note.message), first="- ", rest="  ")
 
 
+def print_top(diagnosis: Diagnosis, canvas: Canvas) -> None:
+    """Print the sentence and, a few lines each, the findings that cost time now: the end of another page."""
+    canvas.paragraph(words.sentence(diagnosis), "bold")
+    costly = [finding for finding in diagnosis.findings if finding.verdict == "exposed"]
+    for number, finding in enumerate(costly[: words.SHOWN], 1):
+        canvas.paragraph(words.headline(finding), first=f"{number}. ", rest=_INDENT)
+        canvas.paragraph(f"{words.verdict(finding)} · {finding.rule}", "dim", first=_INDENT, rest=_INDENT)
+
+
 def _finding(number: int, finding: Finding, canvas: Canvas) -> None:
     style = _STYLES[finding.severity]
     canvas.paragraph(words.headline(finding), style, first=f"{number}. ", rest=_INDENT)

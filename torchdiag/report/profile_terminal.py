@@ -4,9 +4,11 @@ from pathlib import Path
 
 from rich.text import Text
 
+from torchdiag.findings.finding import Diagnosis
 from torchdiag.history.run_result import RunResult, TuneResult
 from torchdiag.report import profile_words
 from torchdiag.report.breakdown_terminal import print_breakdown
+from torchdiag.report.diagnosis_terminal import print_top
 from torchdiag.report.figures import count, duration, size
 from torchdiag.report.plain_text import plain
 from torchdiag.report.profile_words import Figure
@@ -17,8 +19,10 @@ _GAP = "  "
 _LEAST_REMARK = 30
 
 
-def print_profile(result: RunResult, breakdown: Breakdown | None, folder: Path, canvas: Canvas) -> None:
-    """Print the page of a run whose folder is `folder`; `breakdown` is None where it recorded no trace."""
+def print_profile(
+    result: RunResult, breakdown: Breakdown | None, diagnosis: Diagnosis | None, folder: Path, canvas: Canvas
+) -> None:
+    """Print the page of a run whose folder is `folder`; it has no breakdown and no diagnosis without a trace."""
     canvas.paragraph(profile_words.title(result), "bold", rest="  ")
     _figures(profile_words.figures(result), canvas)
     for note in profile_words.notes(result):
@@ -30,6 +34,9 @@ def print_profile(result: RunResult, breakdown: Breakdown | None, folder: Path, 
         canvas.line()
         print_breakdown(breakdown, canvas)
         canvas.line()
+        if diagnosis is not None:
+            print_top(diagnosis, canvas)
+            canvas.line()
         # Not wrapped, so that it can be copied.
         canvas.line(canvas.text(profile_words.how_to_open(folder), "bold"))
 
