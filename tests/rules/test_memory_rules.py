@@ -31,7 +31,7 @@ def test_memory_taken_in_every_step_is_accused(name: str):
     known = facts(lambda start, c: malloc(start + 200_000, name))
     assert firing(known) == ["alloc-cudamalloc-steady"]
     (suspect,) = accused(STEADY, known)
-    assert suspect.title == "The allocator asks the driver for device memory once a step at aten::empty"
+    assert suspect.title == "The allocator asks the driver for device memory 1 times a step, mostly at aten::empty"
     assert len(suspect.rows) == 4 and suspect.change.shortened.tolist() == suspect.rows.tolist()
 
 
@@ -77,7 +77,7 @@ def test_an_emptied_cache_is_accused_with_the_memory_that_is_taken_anew():
     known = facts(body)
     assert firing(known) == ["empty-cache-in-loop"]
     (suspect,) = accused(EMPTY, known)
-    assert suspect.title == "The memory cache is emptied 1 times a step: 3 blocks freed, 2 taken anew"
+    assert suspect.title == "The memory cache is emptied in every step: 3 blocks freed, 2 taken anew"
     assert len(suspect.rows) == 4 and len(suspect.change.shortened) == 8 and len(suspect.cautious.unblocked) == 12
     assert suspect.confidence == "medium"
 

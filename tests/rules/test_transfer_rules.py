@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from device_steps import STEP, Event, accused, facts, launch, operator, transfer, with_args
-from written import annotation, call, frame
+from written import annotation, call, frame, microseconds
 
 from torchdiag.rules.d2h_large_output import RULE as LARGE_OUTPUT
 from torchdiag.rules.h2d_create_then_move import RULE as CREATED
@@ -102,6 +102,20 @@ def test_an_asynchronous_copy_of_less_than_two_percent_of_a_step_is_no_finding()
     )
 
 
+def test_a_host_that_runs_ahead_does_not_shorten_the_steps_that_copies_are_a_share_of():
+    """Steps of 1 ms on the host, of 3 ms on the device."""
+
+    def body(start: int, c: int) -> list[Event]:
+        on_device = 3 * start + 100_000
+        copied = transfer(start + 1_000, c, 19 * MB, "Pinned -> Device", waits=False)
+        copied[2] = {**copied[2], "ts": microseconds(on_device), "dur": microseconds(300_000)}
+        launched, ran = launch(start + 9_000, c + 1, 2_600_000)
+        return [*copied, launched, {**ran, "ts": microseconds(on_device + 300_000)}]
+
+    (suspect,) = accused(NOT_OVERLAPPED, facts(body))
+    assert suspect.title.endswith("10% of a step")
+
+
 def python_value(start: int, c: int, size: int = 4) -> list[Event]:
     """`torch.tensor(..., device="cuda")` in the middle of a step, as torch records it."""
     at = start + 300_000
@@ -192,6 +206,25 @@ def test_in_a_loop_with_a_loader_a_copy_after_computing_is_no_batch():
         return [fetch, *launch(start + 100_000, c + 1, 50_000), line, *transfer(start + 300_000, c, 5_000)]
 
     assert firing(facts(body)) == ["h2d-repeated-constant"]
+
+
+def test_a_batch_fetched_ahead_is_no_constant():
+    def body(start: int, c: int, at: int, stream: int) -> list[Event]:
+        fetch = annotation(start, 9_000, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        line = frame(start + at - 9_000, 30_000, "prefetch.py(30): preload")
+        return [fetch, *launch(start + 100_000, c + 1, 50_000), line, *transfer(start + at, c, 5_000, stream=stream)]
+
+    assert firing(facts(lambda start, c: body(start, c, 300_000, 9))) == []
+    assert firing(facts(lambda start, c: body(start, c, 960_000, 7))) == []
+
+
+def test_what_a_function_brings_back_from_the_host_is_no_constant():
+    def body(start: int, c: int) -> list[Event]:
+        away = transfer(start + 310_000, c + 2, 5_000, "Device -> Pageable")
+        line = in_module(start, 290_000, 200_000)
+        return [*launch(start + 100_000, c + 1, 50_000), *line, *away, *transfer(start + 360_000, c, 5_000)]
+
+    assert firing(facts(body)) == []
 
 
 def small_copies(start: int, c: int, count: int) -> list[Event]:

@@ -52,15 +52,15 @@ from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.allocations import Allocations, Reason, allocations
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.facts.few_places import few_places
 from torchdiag.timeline.facts.steady import steady
+from torchdiag.timeline.facts.whereabouts import whereabouts
 
 LEAST_STEPS = 3
 """With fewer steady steps the allocator may still be growing."""
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
-    """One suspect a line that takes device memory in every step."""
+    """One suspect for all memory that is taken in every step."""
     calls = facts.get(allocations)
     uncached = calls.of(Reason.UNCACHED)
     if len(uncached.row):
@@ -69,19 +69,19 @@ def check(facts: Facts) -> Iterator[Suspect]:
     needed = calls.of(Reason.NEEDED)
     if not _steady(facts, needed):
         return
-    taken = needed.row[~needed.gives]
-    for place in few_places(facts, taken):
-        here = taken[place.chosen]
-        yield Suspect(
-            title=f"The allocator asks the driver for device memory {place.how_often}{place.at}",
-            rows=here,
-            where=place.where,
-            change=Change(shortened=here),
-            fix=f"Run the largest batch once before the loop, pad what varies{place.at} to a few sizes, or set "
-            "PYTORCH_ALLOC_CONF=expandable_segments:True.",
-            reason="calls for device memory in nearly every steady step, as many in the later ones as in the earlier "
-            "ones",
-        )
+    taken = np.sort(needed.row[~needed.gives])
+    often = len(taken) / len(facts.get(steady))
+    where = facts.get(whereabouts).most(taken)
+    at = f", mostly at {where.label}" if where.label else ""
+    yield Suspect(
+        title=f"The allocator asks the driver for device memory {often:.3g} times a step{at}",
+        rows=taken,
+        where=where,
+        change=Change(shortened=taken),
+        fix="Run the largest batch once before the loop, pad what varies to a few sizes, or set "
+        "PYTORCH_ALLOC_CONF=expandable_segments:True.",
+        reason="calls for device memory in nearly every steady step, as many in the later ones as in the earlier ones",
+    )
 
 
 def _steady(facts: Facts, needed: Allocations) -> bool:

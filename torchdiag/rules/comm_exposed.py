@@ -50,6 +50,7 @@ from torchdiag.timeline.facts.collective_reasons import Reason, collective_reaso
 from torchdiag.timeline.facts.collectives import Collectives
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.kernels import kernels
+from torchdiag.timeline.facts.span import span_ns
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import Where, whereabouts
 
@@ -64,19 +65,19 @@ def check(facts: Facts) -> Iterator[Suspect]:
     table, times = facts.get(collective_reasons).of(Reason.EXPOSED), facts.get(steady)
     if not len(table) or not len(facts.get(kernels).compute()):
         return
-    if table.exposed_total_ns(facts) < LEAST_SHARE * times.total_ns:
+    if table.exposed_total_ns(facts) < LEAST_SHARE * facts.get(span_ns):
         return
     last = _last(table)
     totals = {kind: table.part(table.of_kind(kind)).exposed_total_ns(facts) for kind in set(table.kind)}
     for kind in sorted(totals, key=lambda kind: (-totals[kind], kind))[:KINDS]:
         chosen = table.of_kind(kind)
         here, exposed = table.part(chosen), totals[kind]
-        if exposed < LEAST_SHARE * times.total_ns:
+        if exposed < LEAST_SHARE * facts.get(span_ns):
             continue
         issued = here.host[here.host >= 0]
         where = facts.get(whereabouts).most(issued) if len(issued) else Where()
         at = f" at {where.label}" if where.label else ""
-        share = exposed / times.total_ns
+        share = exposed / facts.get(span_ns)
         yield Suspect(
             title=f"{kind or 'communication'} runs with nothing computing for {exposed / len(times) / 1e6:.3g} ms a "
             f"step ({share:.0%} of it, {len(here) / len(times):.3g} collectives){at}",

@@ -51,6 +51,7 @@ from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.facts.collective_reasons import alone
 from torchdiag.timeline.facts.collectives import Collectives, collectives
 from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.span import span_ns
 from torchdiag.timeline.facts.steady import steady
 
 LEAST_SHARE = 0.02
@@ -69,12 +70,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
     beyond = _beyond_the_fastest(table, len(times))
     waiting = np.flatnonzero(beyond > 0)
     lost = int(beyond.sum())
-    if lost < LEAST_SHARE * times.total_ns:
+    if lost < LEAST_SHARE * facts.get(span_ns):
         return
     kinds = ", ".join(sorted({table.kind[index] or "communication" for index in waiting.tolist()}))
     yield Suspect(
         title=f"Collectives ({kinds}) take {lost / len(times) / 1e6:.3g} ms a step more than the fastest of their size "
-        f"({lost / times.total_ns:.0%} of the step): a late rank or a busy network",
+        f"({lost / facts.get(span_ns):.0%} of the step): a late rank or a busy network",
         rows=table.kernels.row[waiting],
         fix="Record the traces of all ranks: the rank whose kernel of the same collective is the shortest is the late "
         "one.",

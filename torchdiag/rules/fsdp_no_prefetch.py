@@ -53,6 +53,7 @@ from torchdiag.timeline.facts.collective_reasons import SHARDED, Reason, collect
 from torchdiag.timeline.facts.collectives import collectives
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.frames_around import FramesAround
+from torchdiag.timeline.facts.span import span_ns
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
 from torchdiag.trace.vocabulary import Kind
@@ -64,7 +65,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for all gathers that hold up the device."""
     times, late = facts.get(steady), facts.get(collective_reasons).of(Reason.GATHERED_LATE)
     exposed = late.exposed_total_ns(facts)
-    if exposed < LEAST_SHARE * times.total_ns:
+    if exposed < LEAST_SHARE * facts.get(span_ns):
         yield from _one_unit(facts)
         return
     known = late.host[late.host >= 0]
@@ -89,7 +90,7 @@ def _one_unit(facts: Facts) -> Iterator[Suspect]:
     gathers = table.part(table.of_kind("allgather"))
     number = int(every.of_kind("allgather").sum())
     exposed = gathers.exposed_total_ns(facts)
-    if not len(sharded.rows) or number > 2 * len(times) or exposed < LEAST_SHARE * times.total_ns:
+    if not len(sharded.rows) or number > 2 * len(times) or exposed < LEAST_SHARE * facts.get(span_ns):
         return
     yield Suspect(
         title=f"All parameters are gathered at once: {exposed / len(times) / 1e6:.3g} ms a step with nothing computing",

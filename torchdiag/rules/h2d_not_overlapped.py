@@ -58,6 +58,7 @@ from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.copy_reasons import Reason, copy_reasons
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
+from torchdiag.timeline.facts.span import span_ns
 from torchdiag.timeline.facts.steady import steady
 
 LEAST_SHARE = 0.02
@@ -69,7 +70,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     accused, times = facts.get(copy_reasons).of(Reason.NOT_OVERLAPPED), facts.get(steady)
     for place in few_places(facts, accused.copies.call):
         here = accused.part(place.chosen)
-        share = int((here.copies.end_ns - here.copies.start_ns).sum()) / times.total_ns
+        share = int((here.copies.end_ns - here.copies.start_ns).sum()) / facts.get(span_ns)
         if share < LEAST_SHARE or times.whole:
             continue
         size = bytes_text(float(here.copies.size_bytes.mean()))

@@ -53,6 +53,7 @@ from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
 from torchdiag.timeline.facts.nesting import named, nesting, operators
+from torchdiag.timeline.facts.span import span_ns
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.trace.vocabulary import Kind
 
@@ -76,7 +77,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     for place in few_places(facts, pins):
         here = pins[place.chosen]
         allocating = calls[tree.below(calls, here)]
-        if not times.in_most(trace.ts_ns[allocating]) and trace.dur_ns[here].sum() < LEAST_SHARE * times.total_ns:
+        if not times.in_most(trace.ts_ns[allocating]) and trace.dur_ns[here].sum() < LEAST_SHARE * facts.get(span_ns):
             continue
         yield Suspect(
             title=f"A tensor is pinned {place.how_often}{place.at}, on the thread that launches",

@@ -21,13 +21,16 @@ class BatchCopies:
 
     `copies`: those with a known call. `place` int64[k]: index into `places`. `batch` bool[k]: in most steps the place
     (the copy itself where no line is known) copies before anything was computed from the loader's last batch.
-    `loader`: whether the trace shows the loader, so that what brings no batch is known to bring none.
+    `consumed` bool[k]: it runs on a stream that computes, and something is launched to compute later in the step; a
+    batch fetched ahead is copied on a stream of its own, or at the end of a step. `loader`: whether the trace shows the
+    loader.
     """
 
     copies: Copies
     place: NDArray[np.int64]
     places: tuple[Where, ...]
     batch: Mask
+    consumed: Mask
     loader: bool
 
 
@@ -39,7 +42,9 @@ def batch_copies(facts: Facts) -> BatchCopies:
     place = [number.setdefault(where, len(number)) for where in facts.get(whereabouts).of(table.call)]
     places, loaders = tuple(number), loader_events(facts.trace)
     early = _before_computing(facts, table, facts.trace.ts_ns[loaders] + facts.trace.dur_ns[loaders])
-    answer = BatchCopies(table, np.array(place, np.int64), places, early.copy(), bool(len(loaders)))
+    answer = BatchCopies(
+        table, np.array(place, np.int64), places, early.copy(), _consumed(facts, table), bool(len(loaders))
+    )
     steps = len(facts.get(steady))
     for index, where in enumerate(places):
         here = answer.place == index
@@ -56,6 +61,19 @@ def _before_computing(facts: Facts, table: Copies, fetched_ns: NDArray[np.int64]
     launched = np.sort(facts.trace.ts_ns[computing[computing >= 0]])
     began = np.maximum(facts.get(steady).start_ns[table.step], _latest(np.sort(fetched_ns), called))
     return _latest(launched, called) < began
+
+
+def _consumed(facts: Facts, table: Copies) -> Mask:
+    """bool[k]: copies on a stream that computes, with something launched to compute later in the same step."""
+    computing, activities = facts.get(kernels).compute(), facts.partition.activities
+    lanes = set(zip(computing.device.tolist(), computing.stream.tolist(), strict=True))
+    device, stream = activities.device[table.activity].tolist(), activities.stream[table.activity].tolist()
+    same = np.array([lane in lanes for lane in zip(device, stream, strict=True)], np.bool_)
+    called = facts.trace.ts_ns[table.call]
+    last = np.full(len(facts.get(steady)), np.iinfo(np.int64).min)
+    known = computing.call >= 0
+    np.maximum.at(last, computing.step[known], facts.trace.ts_ns[computing.call[known]])
+    return same & (last[table.step] > called)
 
 
 def _latest(sorted_ns: NDArray[np.int64], instant: NDArray[np.int64]) -> NDArray[np.int64]:

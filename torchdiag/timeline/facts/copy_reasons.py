@@ -16,6 +16,7 @@ from torchdiag.timeline.facts.offloaded import offloaded
 from torchdiag.timeline.facts.overlap import covered_ns
 from torchdiag.timeline.facts.saving import saving
 from torchdiag.timeline.facts.steady import MOSTLY, steady
+from torchdiag.timeline.facts.whereabouts import whereabouts
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -115,13 +116,21 @@ def _inward(facts: Facts, batch: BatchCopies, made: CreatedCopies, moved: Mask) 
 
 
 def _repeated(facts: Facts, batch: BatchCopies) -> Mask:
-    """bool[k]: copies of a line that brings no batch and copies as many bytes again and again."""
+    """bool[k]: copies of a line that brings no batch and copies as many bytes again and again.
+
+    A function that also copies to the host brings back what it has made of that: no constant.
+    """
     table, times = batch.copies, facts.get(steady)
+    away = facts.get(copies)
+    away = away.call[(away.direction == TO_HOST) & (away.step >= 0) & (away.call >= 0)]
+    returning = {(where.file, where.function) for where in facts.get(whereabouts).of(away)}
     found = np.zeros(len(table), np.bool_)
     for index, where in enumerate(batch.places):
-        here = np.flatnonzero((batch.place == index) & ~batch.batch)
+        here = np.flatnonzero((batch.place == index) & ~batch.batch & batch.consumed)
         computing = batch.loader or where.module is not None
-        if where.file is None or not len(here) or not computing or np.any(table.size_bytes[here] < 0):
+        if where.file is None or (where.file, where.function) in returning or not len(here) or not computing:
+            continue
+        if np.any(table.size_bytes[here] < 0):
             continue
         if len(times) > 1:
             found[here] = _same_each_step(table.part(here), len(times))
