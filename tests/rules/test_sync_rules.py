@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reference import corpus
 from reference.reader import trace_of
 from waiting_steps import STEP, accused, backward_then_step, below, fetch, item, names, ops, read, send, steps, truth
 from written import Event, annotation, call, frame, operator, parsed
@@ -20,8 +21,10 @@ from torchdiag.rules import (
     sync_print_log_tensor,
     sync_tensor_truth,
 )
+from torchdiag.timeline.facts.blocking import blocking
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.wait_reasons import Reason, wait_reasons
+from torchdiag.trace.load import load
 
 RULES = [
     module.RULE
@@ -488,6 +491,13 @@ def test_lengths_fetched_just_before() -> None:
     assert who(facts) == {"sync-lengths"}
 
 
+def test_a_loss_read_before_the_next_step_packs_is_no_length() -> None:
+    def body(start: int, c: int) -> list[Event]:
+        return [*ops(start + 50_000, "aten::embedding", "aten::_pack_padded_sequence"), *item(start + 900_000, c)]
+
+    assert who(steps(body)) == {"sync-item-scalar"}
+
+
 def test_the_longest_length_of_attention_over_varying_lengths() -> None:
     def body(start: int, c: int) -> list[Event]:
         attention = operator(start + 150_000, 10_000, "flash_attn::_flash_attn_varlen_forward")
@@ -499,3 +509,21 @@ def test_the_longest_length_of_attention_over_varying_lengths() -> None:
 def test_a_trace_of_the_cpu_alone_accuses_nobody() -> None:
     events = [annotation(0, STEP, "ProfilerStep#1"), *below(("aten::is_nonzero", "aten::item"), 100, 900)]
     assert who(Facts.of(trace_of(parsed(events), {}))) == set()
+
+
+REAL = (
+    "particle_transformer/profiler_trace_single_sample.json.gz",
+    "switch_transformers/trace.json.gz",
+    "hta/timeline_analysis__sampled_rank-0.json.gz",
+    "tracelens/h100__gaunernst_bert-small-uncased__1016001.json.gz",
+)
+
+
+@corpus.needs_traces
+@pytest.mark.parametrize("path", REAL)
+def test_in_real_traces_too_a_wait_is_accused_once(path: str) -> None:
+    facts = Facts.of(load(corpus.path_of(path)))
+    suspects = [suspect for rule in RULES for suspect in accused(rule, facts)]
+    rows = np.concatenate([suspect.rows for suspect in suspects])
+    assert len(np.unique(rows)) == len(rows) > 0
+    assert set(rows.tolist()) <= set(facts.get(blocking).row.tolist())

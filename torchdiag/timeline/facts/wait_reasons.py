@@ -121,7 +121,7 @@ def wait_reasons(facts: Facts) -> WaitReasons:
     size = _of_copy(waits, table, "size_bytes", -1)
     reading = _below(facts, waits, *READS)
     claims: list[tuple[Reason, Mask]] = [
-        (Reason.LAST, _framed(facts, waits, PROFILER_FRAME) | _at_the_edge(facts, waits)),
+        (Reason.LAST, _framed(facts, waits, PROFILER_FRAME) | (_at_the_edge(facts, waits) & (top < 0))),
         (Reason.DEVICE, _device_wide(facts, waits)),
         (Reason.TO_DEVICE, direction == TO_DEVICE),
         (Reason.ANOMALY, _anomaly(facts, answer, around)),

@@ -25,7 +25,7 @@ NORMS = ("aten::linalg_vector_norm", "aten::_foreach_norm", "aten::norm", "aten:
 FINITE = ("aten::isfinite", "aten::isnan", "aten::isinf")
 BRANCH = "aten::is_nonzero"
 READS = ("aten::item", "aten::_local_scalar_dense")
-WHOLE = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::cpu", *READS)
+WHOLE = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::cpu")
 SLICES = ("aten::select", "aten::slice", "aten::narrow")
 LENGTHS = ("aten::_pack_padded_sequence", "aten::ctc_loss", "aten::_ctc_loss", "aten::_cudnn_ctc_loss")
 LARGEST = ("aten::max", "aten::amax")
@@ -83,8 +83,7 @@ class WaitSurroundings:
             unscaled = self._starts(track, UNSCALE)
             updated = self._starts(track, UPDATE)
             checked, then = _last(unscaled, start), _next(updated, start)
-            open_ = (checked > np.iinfo(np.int64).min) & (_next(unscaled, checked) >= start)
-            open_ &= (then < np.iinfo(np.int64).max) & (_last(updated, start) < checked)
+            open_ = (checked > _last(updated, start)) & (then < np.iinfo(np.int64).max)
             step_ns = _next(self.optimizer_ns.get(track, unscaled[:0]), start)
             following = self.order.neighbour(tops[mine], 1)
             ends = np.where(following >= 0, self.trace.ts_ns[np.maximum(following, 0)], np.iinfo(np.int64).max)
@@ -92,8 +91,12 @@ class WaitSurroundings:
         return found
 
     def lengths(self, tops: Rows) -> Mask:
-        """bool[k]: reads of lengths for the operators that need them on the host."""
-        packs = self.named(tops, *WHOLE) & self.within(tops, range(1, LENGTHS_REACH + 1), *LENGTHS)
+        """bool[k]: reads of lengths for operators of the same step that need them on the host."""
+        packs = np.zeros(len(tops), np.bool_)
+        for distance in range(1, LENGTHS_REACH + 1):
+            following = self.order.neighbour(tops, distance)
+            packs |= self.named(following, *LENGTHS) & (self._step(following) == self._step(tops))
+        packs &= self.named(tops, *WHOLE)
         longest = self.named(tops, *READS) & self.before(tops, 1, *LARGEST)
         return packs | (longest & self._varlen(tops))
 
@@ -102,7 +105,7 @@ class WaitSurroundings:
         branch = self.named(tops, BRANCH) & self.within(tops, range(-BRANCH_REACH, 0), *NORMS)
         norm = self.named(tops, *READS) & self.before(tops, 1, *NORMS)
         after = self._after_backward(tops)
-        step = np.where(tops >= 0, self.times.of(self.trace.ts_ns[np.maximum(tops, 0)]), -1)
+        step = self._step(tops)
         norm &= after & (step >= 0)
         often = np.bincount(step[norm], minlength=len(self.times) + 1)
         return (branch & after) | (norm & (often[step] > 1))
@@ -122,7 +125,7 @@ class WaitSurroundings:
             following = self.order.neighbour(following, 1)
             start = self.trace.ts_ns[np.maximum(following, 0)]
             end = self.trace.ts_ns[np.maximum(last, 0)] + self.trace.dur_ns[np.maximum(last, 0)]
-            near = (following >= 0) & (start - end < NEAR_NS) & (self.times.of(start) == step)
+            near = (following >= 0) & (start - end < NEAR_NS) & (self._step(following) == step)
             at_once |= near & self.named(following, *SLICES)
             last = np.where(near & self.named(following, *READS), following, -1)
             following = last
@@ -131,6 +134,10 @@ class WaitSurroundings:
         found = self.named(tops, *SLICES)
         found[likely] = [self._integer(top, size) for top, size in zip(tops[likely], size_bytes[likely], strict=True)]
         return found
+
+    def _step(self, rows: Rows) -> NDArray[np.int64]:
+        """int64[k]: the steady step that each of the rows begins in, -1 for none and for -1."""
+        return np.where(rows >= 0, self.times.of(self.trace.ts_ns[np.maximum(rows, 0)]), -1)
 
     def _integer(self, top: int, size_bytes: int) -> bool:
         types = self.decoded.types(int(top)) if top >= 0 else ()
@@ -156,7 +163,8 @@ class WaitSurroundings:
             far = self.order.neighbour(tops[mine], VARLEN_REACH)
             until = np.where(far >= 0, self.trace.ts_ns[np.maximum(far, 0)], np.iinfo(np.int64).max)
             starts = np.sort(self.trace.ts_ns[kernels[self.trace.track[kernels] == track]])
-            found[mine] = _next(starts, self.trace.ts_ns[tops[mine]]) < until
+            following = _next(starts, self.trace.ts_ns[tops[mine]])
+            found[mine] = (following < until) & (self.times.of(following) == self._step(tops[mine]))
         return found
 
     def _by_track(self, tops: Rows, chosen: Mask) -> list[tuple[int, Rows]]:
