@@ -64,7 +64,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     freed, taken = calls.row[calls.gives], calls.row[~calls.gives]
     seen = bool((facts.trace.kind == Kind.PYTHON).any())
     yield Suspect(
-        title=f"The memory cache is emptied {len(rows) / len(times):.3g} times a step{at}: "
+        title=f"The memory cache is emptied in every step{at}: "
         f"{len(freed) / len(times):.3g} blocks freed, {len(taken) / len(times):.3g} taken anew",
         rows=rows,
         where=where,
