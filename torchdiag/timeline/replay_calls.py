@@ -236,7 +236,7 @@ def _style(name: str) -> int:
 
 def _measured(asked: _Asked, own: Numbers, call: Numbers, activity: Numbers) -> Calls:
     """What the calls cost without waiting, and how soon after the work they return."""
-    waits = (asked.call == Call.SYNC) | False
+    waits = asked.call == Call.SYNC
     waits[call] = True
     latest = np.full(len(asked.row), np.iinfo(np.int64).min)
     end = asked.lanes.end_ns[activity] if len(activity) else np.empty(0, np.int64)

@@ -14,7 +14,7 @@ from torchdiag.timeline.replay_calls import Calls
 from torchdiag.timeline.replay_graph import Family, Graph
 from torchdiag.timeline.replay_lanes import NONE, Lanes
 from torchdiag.timeline.replay_lines import Lines, Stretches
-from torchdiag.timeline.shortened import shortened
+from torchdiag.timeline.shortened import shortened, stretches_of
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Call
 
@@ -111,25 +111,21 @@ class Retiming:
             return np.zeros(len(calls), np.bool_), Stretches.none()
         named = among(calls.row, rows)
         free = among(self.group, self.group[named])  # calls within one another are one wait under two names
-        start = trace.ts_ns[rows]
-        end = start + trace.dur_ns[rows]
-        submits = among(rows, self.lanes.launch) & ~among(rows, gone)
-        named_stretches = Stretches(
-            trace.track[rows].astype(np.int64),
-            start,
-            np.where(submits, np.maximum(end - self.submission_ns, start), end),
-        )
-        for track in distinct(named_stretches.track).tolist():
-            here = named_stretches.track == track
-            order = np.argsort(start[here], kind="stable")
-            left, right = intervals.union(start[here][order], end[here][order])
-            place = intervals.inside(left, right, calls.start_ns)
+        whole = stretches_of(trace, rows)
+        for track in distinct(whole.track).tolist():
+            here = np.flatnonzero(whole.track == track)
+            here = here[np.argsort(whole.start_ns[here], kind="stable")]
+            since, until = intervals.union(whole.start_ns[here], whole.end_ns[here])
+            place = intervals.inside(since, until, calls.start_ns)
             inside = (place >= 0) & (calls.track == track)
-            inside[inside] = calls.end_ns[inside] <= right[place[inside]]
+            inside[inside] = calls.end_ns[inside] <= until[place[inside]]
             free |= inside
+        submits = among(rows, self.lanes.launch) & ~among(rows, gone)
+        end = np.where(submits, np.maximum(whole.end_ns - self.submission_ns, whole.start_ns), whole.end_ns)
         mates = free & ~named & ~calls.submits
         return free, Stretches.join(
-            named_stretches, Stretches(calls.track[mates], calls.start_ns[mates], calls.end_ns[mates])
+            Stretches(whole.track, whole.start_ns, end),
+            Stretches(calls.track[mates], calls.start_ns[mates], calls.end_ns[mates]),
         )
 
     def _shrink(self, lag: Times, changes: Sequence[Change], idle: Stretches) -> None:
