@@ -8,9 +8,9 @@ For each argument and each value the check computes a mask, reduces it, and read
 more operators each, and on a device a wait for everything queued.
 
 ## How it is detected
-`__init__` of `torch/distributions/distribution.py` and `_validate_sample` with `aten::is_nonzero` inside; without stacks
-the operators alone: a comparison, `aten::_is_all_true`, `aten::is_nonzero`. In most steady steps. The gain is the step
-replayed without them.
+`__init__` of `torch/distributions/distribution.py` and `_validate_sample`, with `aten::is_nonzero` inside; without
+stacks the operators alone: a comparison, `aten::_is_all_true`, `aten::is_nonzero`. In most steady steps. The gain is
+the step replayed without them.
 
 ## When it does not matter
 While a program is being written the checks find mistakes; turn them off once it works. `__debug__` off (`python -O`)
@@ -79,7 +79,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         runs = np.stack((_first(facts, here), here), axis=1)
         # The frame of a whole check, where it is known, holds the Python around these operators as well.
         around = tree.nearest(here, tree.mask(frames.rows))
-        inside = order.row[_within(order.position[runs])]
+        inside = order.through(runs)
         yield Suspect(
             title=f"Arguments of torch.distributions are validated {place.how_often}{place.at}, each with a read-back",
             rows=here,
@@ -109,12 +109,6 @@ def _first(facts: Facts, asked: Rows) -> Rows:
         going &= (before >= 0) & checks[before]
         first = np.where(going, before, first)
     return first
-
-
-def _within(runs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The positions from the first to the last of each run, both included."""
-    spans = [np.arange(first, last + 1, dtype=np.int64) for first, last in runs.tolist()]
-    return np.concatenate([np.empty(0, np.int64), *spans])
 
 
 RULE = Rule("redundant-validation", Family.PAUSE, check)

@@ -45,6 +45,11 @@ class OperatorOrder:
         found[known[same]] = other[same]
         return found
 
+    def through(self, runs: NDArray[np.int64]) -> Rows:
+        """The outermost operators from the first to the last of each run (rows, int64[k, 2]), both included."""
+        spans = [np.arange(first, last + 1, dtype=np.int64) for first, last in self.position[runs].tolist()]
+        return self.row[np.concatenate([np.empty(0, np.int64), *spans])]
+
     def name(self, row: int) -> str:
         """The name of a row, "" for -1."""
         return self.trace.names[int(self.trace.name[row])] if row >= 0 else ""

@@ -1,0 +1,69 @@
+"""What issuing an operator costs by itself, apart from the work it does: what batching many into one saves."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.nesting import nesting
+from torchdiag.timeline.facts.operator_order import operator_order
+from torchdiag.timeline.facts.steady import steady
+from torchdiag.trace.columns import Trace
+
+Rows = NDArray[np.int64]
+
+CHEAP_QUANTILE = 0.25
+"""A quarter of the operators of a program cost hardly more than being called."""
+MOST_NS = 20_000
+LEAST_NS = 1_000
+FEW = 2
+"""So many calls do the work of a loop over tensors."""
+COLLECTING_NS = 2_000
+"""What collecting a tensor into a list and sorting it by type takes."""
+KERNEL_NS = 1_500
+"""What the smallest kernel takes: the device's own cost of a launch."""
+
+
+def call_cost_ns(facts: Facts) -> float:
+    """What one `aten::` operator costs the host, whatever it computes: 1 to 20 us."""
+    tops = facts.get(steady).rows(facts, facts.get(operator_order).row)
+    if not len(tops):
+        return float(LEAST_NS)
+    return float(np.clip(np.quantile(facts.trace.dur_ns[tops], CHEAP_QUANTILE), LEAST_NS, MOST_NS))
+
+
+def work_share(facts: Facts, tops: Rows) -> float:
+    """Share (0..1) of the time of operators that is work on the host: nothing for those that launch theirs."""
+    trace, tree = facts.trace, facts.get(nesting)
+    launches = facts.partition.activities.launch
+    launching = tree.mask(tree.nearest(launches[launches >= 0], tree.mask(tops)))
+    here = tops[~launching[tops]] if len(facts.partition.devices) == 0 else tops[:0]
+    work = np.maximum(trace.dur_ns[here] - facts.get(call_cost_ns), 0).sum()
+    return float(work) / max(int(trace.dur_ns[tops].sum()), 1)
+
+
+def kernel_scale(trace: Trace, rows: Rows, calls_left: float) -> float:
+    """What is left (0..1) of the time of kernels when `calls_left` do the work of all `rows`."""
+    taken = trace.dur_ns[rows].astype(np.float64)
+    work = np.maximum(taken - KERNEL_NS, 0).sum() + KERNEL_NS * calls_left
+    return float(min(work / max(taken.sum(), 1.0), 1.0))
+
+
+def batched(facts: Facts, runs: NDArray[np.int64], tensors: int) -> Change:
+    """What a multi-tensor operator leaves of each run (first and last row, int64[k, 2]) over `tensors` in all.
+
+    Collecting the tensors, calling the operator, and its work: that of the host where the host does it, that of the
+    kernels elsewhere.
+    """
+    trace, order = facts.trace, facts.get(operator_order)
+    inside = order.through(runs)
+    total = int((trace.ts_ns[runs[:, 1]] + trace.dur_ns[runs[:, 1]] - trace.ts_ns[runs[:, 0]]).sum())
+    left = tensors * COLLECTING_NS + facts.get(call_cost_ns) * len(runs) * FEW
+    left += work_share(facts, inside) * float(trace.dur_ns[inside].sum())
+    launched = facts.partition.activities.row[facts.get(nesting).launched_below(inside)]
+    return Change(
+        runs=runs,
+        host_scale=min(left / max(total, 1), 1.0),
+        scaled=launched,
+        device_scale=kernel_scale(trace, launched, len(runs) * FEW),
+    )
