@@ -205,7 +205,11 @@ def test_steps_that_no_longer_wait_take_the_device_time_in_all():
     told = WhatIf(*events)
     assert told.steps() == [117, 117, 117]
     # The host is 10 a step, the last step lasts until the device is done; 1 lies between two kernels.
-    assert told.steps(Change(unblocked=told.all("cudaStreamSynchronize"))) == [10, 10, 15 + 3 * 100 + 2 * 1 - 20]
+    unblocked = Change(unblocked=told.all("cudaStreamSynchronize"))
+    assert told.steps(unblocked) == [10, 10, 15 + 3 * 100 + 2 * 1 - 20]
+    # The device does a step's work every 101; the first is over when its kernel is.
+    assert told.paces() == [117, 117, 117]
+    assert told.paces(unblocked) == [115, 101, 101]
 
 
 def test_threads_alone_where_there_is_no_device():

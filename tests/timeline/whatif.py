@@ -66,5 +66,8 @@ class WhatIf:
     def steps(self, *changes: Change) -> list[float]:
         return (self.replay.steps_ns(changes) / US).tolist()
 
+    def paces(self, *changes: Change) -> list[float]:
+        return (self.replay.paces_ns(changes) / US).tolist()
+
     def idle(self, *changes: Change) -> list[float]:
         return (self.replay.device_idle_ns(changes) / US).tolist()
