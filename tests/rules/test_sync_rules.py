@@ -340,6 +340,18 @@ def test_a_trip_to_the_host_and_back_within_a_function() -> None:
     assert who(facts) == {"sync-host-roundtrip"}
 
 
+@pytest.mark.parametrize(("computes", "rule"), [(True, "sync-host-roundtrip"), (False, "sync-print-log-tensor")])
+def test_without_known_steps_a_function_around_the_copies_may_be_the_loop(computes: bool, rule: str) -> None:
+    events = [frame(20_000, 890_000, "train.py(5): epoch")]
+    for index in range(4):
+        at = 100_000 + 200_000 * index**2 // 3  # in no rhythm, so that no steps are found
+        events += [*fetch(at, 100 + 2 * index), *send(at + 40_000, 101 + 2 * index)]
+        events += [frame(at + 21_000, 10_000, "numpy/lib/_function_base_impl.py(5): median")] * computes
+    facts = steps(lambda *_: [], count=1, marks=False, more=events)
+    assert facts.steps_source == "none"
+    assert who(facts) == {rule}
+
+
 def test_a_result_and_the_next_input_are_no_trip() -> None:
     def body(start: int, c: int) -> list[Event]:
         return [

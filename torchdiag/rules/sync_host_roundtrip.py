@@ -10,11 +10,11 @@ costs both waits.
 
 ## How it is detected
 The host waits for a copy of more than 8 bytes from the device, and the next thing that its thread issues is a copy to
-the device. With stacks, both happen in one function that began within the step, or NumPy and its like run between
-them; without stacks, several such trips in each marked step are required. A loader's batch or a step's mark between
-the two ends the trip: then it was a result, followed by the next input. The gain is the step replayed without these
-waits and without the host's work between them, as if it were done on the device; at least, as if all trips of a step
-were one.
+the device. With stacks, both happen in one function that began within the step, or NumPy and its like run between them
+(both, where no steps are known); without stacks, several such trips in each marked step are required. A loader's batch
+or a step's mark between the two ends the trip: then it was a result, followed by the next input. The gain is the step
+replayed without these waits and without the host's work between them, as if it were done on the device; at least, as
+if all trips of a step were one.
 
 ## When it does not matter
 In an evaluation that runs once in a while, or where another stream keeps the device busy meanwhile (the replay shows

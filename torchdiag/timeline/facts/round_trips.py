@@ -110,6 +110,8 @@ def _within_one_step(facts: Facts, out: Rows, back: Rows) -> Mask:
     step = times.of(start)
     inside = shared & (trace.ts_ns[np.maximum(outer, 0)] >= times.start_ns[np.maximum(step, 0)])
     computed = _any_between(facts, named(trace, Kind.PYTHON, lambda name: bool(COMPUTES.search(name))), out, start, end)
+    # Where no steps are known, a function around both may as well be the loop.
+    inside &= computed | (not times.whole)
     return kept & (inside | (computed & (facts.steps_source == "marks")))
 
 
