@@ -243,12 +243,33 @@ def test_twenty_small_copies_are_not_many():
     assert firing(facts(lambda start, c: small_copies(start, c, 20))) == []
 
 
+def output(start: int, c: int, size: int = 2 << 20) -> list[Event]:
+    return transfer(start + 200_000, c, size, "Device -> Pageable")
+
+
 def test_large_outputs_are_accused_and_scalars_are_not():
-    known = facts(lambda start, c: transfer(start + 200_000, c, 2 << 20, "Device -> Pageable"))
+    def body(start: int, c: int) -> list[Event]:
+        return [*output(start, c), annotation(start + 800_000, 9_000, "Optimizer.step#SGD.step")]
+
+    known = facts(body)
     assert firing(known) == ["d2h-large-output"]
     (suspect,) = accused(LARGE_OUTPUT, known)
     assert len(suspect.change.removed) == 4 and len(suspect.cautious.removed) == 0
-    assert firing(facts(lambda start, c: transfer(start + 200_000, c, 4, "Device -> Pageable"))) == []
+    assert firing(facts(lambda start, c: output(start, c, 4))) == []
+
+
+def test_an_output_of_inference_may_have_to_be_returned():
+    (suspect,) = accused(LARGE_OUTPUT, facts(output))
+    assert len(suspect.change.removed) == 0 and len(suspect.change.unblocked) == 8
+    assert len(suspect.hopeful.removed) == 4
+
+
+def test_the_answer_of_the_only_step_is_no_finding():
+    def body(start: int, c: int) -> list[Event]:
+        return transfer(start + 960_000, c, 2 << 20, "Device -> Pageable") if start == 0 else []
+
+    assert firing(facts(body, 1)) == []
+    assert firing(facts(output, 1)) == ["d2h-large-output"]
 
 
 def test_what_a_checkpoint_copies_is_no_output():
