@@ -63,19 +63,20 @@ def check(facts: Facts) -> Iterator[Suspect]:
     learns = facts.get(training)
     for place in few_places(facts, accused.copies.call):
         here = accused.part(place.chosen)
+        less = learns or not len(waits(here.copies))  # else the wait is what can go for sure
         size = bytes_text(float(here.copies.size_bytes.mean()))
         yield Suspect(
             title=f"{size} are copied to the host {place.how_often}{place.at}",
             rows=here.copies.row,
             where=place.where,
-            change=_gone(here) if learns else asynchronous(here),
+            change=_gone(here) if less else asynchronous(here),
             cautious=asynchronous(here),
             hopeful=_gone(here),
             fix=f"Reduce on the device what is copied{place.at} (argmax, topk, a sum) and read the result; if the "
             "data is needed, copy it into pinned memory with non_blocking=True and wait for an event before reading "
             "it.",
             reason="copies of at least 1 MB to the host in every step; the least gain keeps them and only ends the wait"
-            + ("" if learns else ", and so does the expected one: what is inferred may have to be returned"),
+            + ("" if less else ", and so does the expected one: what is inferred may have to be returned"),
         )
 
 
