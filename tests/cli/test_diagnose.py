@@ -207,8 +207,8 @@ def test_a_what_if_answers_with_the_replayed_step(trace, tmp_path, removed, won)
 
 
 def test_python_is_what_no_operator_and_no_call_covers(trace, tmp_path):
-    # Left are, one after the other: the first kernel's 300 us, 10 until the wait for it ends, 5 until the next launch, its
-    # latency of 15, and the second kernel's 100: 430 us a step.
+    # Left are, one after the other: the first kernel's 300 us, 10 until the wait for it ends, 5 until the next launch,
+    # its latency of 15, and the second kernel's 100: 430 us a step.
     document = json.loads(run("what-if", trace, "--remove", "python", "--json", cwd=tmp_path)[1])
     assert document["gain_ns_per_step"] == pytest.approx(570_000, rel=0.03)
 
