@@ -134,6 +134,13 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "td_repair_report_of": (ctypes.c_int, _HANDLE, ctypes.POINTER(Repaired)),
     "td_repair_note": (ctypes.c_int, _HANDLE, ctypes.c_int32, ctypes.POINTER(Note)),
     "td_repair_free": (None, _HANDLE),
+    "td_kinds": (None, ctypes.c_int64, *[_NUMBERS] * 5, ctypes.c_uint8, _NUMBERS),
+    "td_places": (None, ctypes.c_int64, _NUMBERS, ctypes.c_int64, *[_NUMBERS] * 2),
+    "td_values_at": (
+        None,
+        *(ctypes.c_int64, _NUMBERS, _NUMBERS, ctypes.c_int32, ctypes.c_int64),
+        *[_NUMBERS] * 3,
+    ),
     "td_touching": (ctypes.c_int64, ctypes.c_int64, *[_NUMBERS] * 6, ctypes.c_int64, *[_NUMBERS] * 3),
     "td_outlasting": (None, ctypes.c_int64, *[_NUMBERS] * 4),
     "td_innermost_at": (None, ctypes.c_int64, *[_NUMBERS] * 4, ctypes.c_int64, *[_NUMBERS] * 2),

@@ -29,17 +29,16 @@ def analyse(
     """
     if not np.any(trace.kind != Kind.OTHER):
         raise TorchdiagError(f"{trace.path} holds no events: no operator, call, annotation or device activity")
-    found = partitions.partition(trace, steps=steps, window=window, device=device)
-    telling = Beside(lambda: tell(trace, found))
-    broken_down = tuple(devices(trace, found, top))
-    summary, table, source = telling.result()
-    return Breakdown(
-        trace=summary,
-        steps=table,
-        steps_source=source,
-        devices=broken_down,
-        host=None if found.devices else host_only.host_breakdown(trace, found.selected, found.driver, top),
-    )
+    with Beside(lambda: Landmarks.of(trace)) as looking:
+        found = partitions.partition(trace, steps=steps, window=window, device=device)
+        landmarks = looking.result()
+    with Beside(lambda: tell(trace, found)) as telling:
+        broken_down = tuple(devices(trace, found, landmarks, top))
+        host = None
+        if not found.devices:
+            host = host_only.host_breakdown(trace, found.selected, found.driver, top, landmarks)
+        summary, table, source = telling.result()
+    return Breakdown(trace=summary, steps=table, steps_source=source, devices=broken_down, host=host)
 
 
 def tell(trace: Trace, found: Partition) -> tuple[TraceSummary, tuple[Step, ...], Literal["marks", "period", "none"]]:
@@ -49,10 +48,9 @@ def tell(trace: Trace, found: Partition) -> tuple[TraceSummary, tuple[Step, ...]
     return summaries.summary(trace, health), table, source
 
 
-def devices(trace: Trace, found: Partition, top: int | None) -> list[DeviceBreakdown]:
+def devices(trace: Trace, found: Partition, landmarks: Landmarks, top: int | None) -> list[DeviceBreakdown]:
     """The breakdown of each device."""
     kind = device_names.device_kind(trace)
-    landmarks = Landmarks.of(trace)
     return [
         DeviceBreakdown(
             id=time.device,

@@ -8,13 +8,22 @@ T = TypeVar("T")
 
 
 class Beside(Generic[T]):
-    """The result of `work`, which begins at once. What it raises, `result` raises."""
+    """The result of `work`, which begins at once. What it raises, `result` raises.
+
+    Leaving it as a context waits for the end of the work, whatever became of it.
+    """
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._results: list[T] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(work,), name="torchdiag-beside", daemon=True)
         self._thread.start()
+
+    def __enter__(self) -> "Beside[T]":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
 
     def result(self) -> T:
         """Wait for the result."""

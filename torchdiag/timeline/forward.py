@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
 from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
@@ -24,14 +25,14 @@ def backward_operators(trace: Trace) -> Rows:
     return rows[trace.kind[rows] == Kind.OPERATOR]
 
 
-def forward_of(trace: Trace, backward: Rows) -> Rows:
+def forward_of(trace: Trace, backward: Rows, operators: Stacks | None = None) -> Rows:
     """The row of the forward operator of each backward operator, -1 where the trace does not tell.
 
     `backward` is int64[m], rows of operators, ascending and distinct. A `fwdbwd` flow that ends inside the operator
     decides; without one, the sequence number does, among the operators of the forward thread (of nested ones with one
-    number, the innermost: it made the node).
+    number, the innermost: it made the node). `operators` are all of the trace, for whoever has them.
     """
-    found = _by_flow(trace, backward)
+    found = _by_flow(trace, backward, operators)
     rest = np.flatnonzero(found < 0)
     found[rest] = _by_sequence(trace, backward[rest])
     known = np.flatnonzero(found >= 0)
@@ -40,7 +41,7 @@ def forward_of(trace: Trace, backward: Rows) -> Rows:
     return found
 
 
-def _by_flow(trace: Trace, backward: Rows) -> Rows:
+def _by_flow(trace: Trace, backward: Rows, operators: Stacks | None) -> Rows:
     found = np.full(len(backward), -1, np.int64)
     flows = trace.flow_id.rows.astype(np.int64)
     categories = np.append(trace.categories.codes_where(FORWARD_FLOWS.__contains__), False)
@@ -55,14 +56,15 @@ def _by_flow(trace: Trace, backward: Rows) -> Rows:
     node, node_id = node[inside], ids[ends][inside]
     start_order = np.argsort(ids[starts], kind="stable")
     start_ids, start_rows = ids[starts][start_order], flows[starts][start_order]
-    place = np.minimum(np.searchsorted(start_ids, node_id), len(start_ids) - 1)
+    place = np.minimum(lookup.places(start_ids, node_id), len(start_ids) - 1)
     paired = start_ids[place] == node_id
     node, begin = node[paired], start_rows[place[paired]]
-    operators = np.flatnonzero(trace.kind == Kind.OPERATOR)
-    forward = Stacks(trace, operators).innermost(trace.track[begin], trace.ts_ns[begin])
+    if operators is None:
+        operators = Stacks(trace, np.flatnonzero(trace.kind == Kind.OPERATOR))
+    forward = operators.innermost(trace.track[begin], trace.ts_ns[begin])
     known = forward >= 0
     # Of several flows into one node the first in the file counts: assigning in reverse leaves it last.
-    found[np.searchsorted(backward, node[known])[::-1]] = forward[known][::-1]
+    found[lookup.places(backward, node[known])[::-1]] = forward[known][::-1]
     return found
 
 

@@ -13,20 +13,23 @@ from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.host_states import HOST_KINDS, HostStates
 from torchdiag.timeline.marks import NO_TRACK
 from torchdiag.timeline.result import Cause, HostBreakdown, Place, Window
+from torchdiag.timeline.sites import Landmarks
 from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Kind
 
 Times = NDArray[np.int64]
 
 
-def host_breakdown(trace: Trace, marks: NDArray[np.int64], driver: int, top: int | None) -> HostBreakdown:
+def host_breakdown(
+    trace: Trace, marks: NDArray[np.int64], driver: int, top: int | None, landmarks: Landmarks | None = None
+) -> HostBreakdown:
     """The driver thread's time by its innermost event; the first five figures sum to the window exactly.
 
     The window runs from the first to the last of `marks` (int64, rows of step marks), without marks from the first to
     the last host event of the thread. Without a driver (-1) the thread with the most host events is taken. Time in a
     data loader's `__next__` is `dataloader`; operators are `operator`, runtime calls and the profiler's own work
     `runtime`, Python frames and annotations `python`. `places` are the `top` places of the covered time (None for
-    all), longest first.
+    all), longest first. `landmarks` are those of the trace, for whoever has them.
     """
     host = np.flatnonzero(HOST_KINDS[trace.kind])
     if driver == NO_TRACK:
@@ -48,7 +51,12 @@ def host_breakdown(trace: Trace, marks: NDArray[np.int64], driver: int, top: int
         thread=_thread(trace, driver),
         **{name: int(length[chosen].sum()) for name, chosen in figures.items()},
         cpu_active_ns=_operators(trace, window),
-        places=_places(trace, driver, (start[covered], end[covered], event[covered], loading[covered]), top),
+        places=_places(
+            landmarks or Landmarks.of(trace),
+            driver,
+            (start[covered], end[covered], event[covered], loading[covered]),
+            top,
+        ),
     )
 
 
@@ -84,12 +92,13 @@ def _operators(trace: Trace, window: Window) -> int:
 
 
 def _places(
-    trace: Trace,
+    landmarks: Landmarks,
     driver: int,
     pieces: tuple[Times, Times, NDArray[np.int64], NDArray[np.bool_]],
     top: int | None,
 ) -> tuple[Place, ...]:
     """The places of the pieces, whatever their cause. Pieces of one event are charged as one stretch."""
+    trace = landmarks.trace
     start, end, event, loading = pieces
     key, which = numbered(event * 2 + loading)
     first = np.empty(len(key), np.int64)
@@ -107,7 +116,7 @@ def _places(
         track=np.full(len(key), driver, np.int32),
         gap=np.arange(len(key)),
     )
-    causes = places.places(trace, [charges], _no_activities(), None)
+    causes = places.places(trace, [charges], _no_activities(), None, landmarks)
     return tuple(places.merged(chain.from_iterable(cause.places for cause in causes))[:top])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup as native
 from torchdiag.timeline.distinct import among, firsts, numbered
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Ints, Trace
@@ -53,9 +54,9 @@ def ranks(trace: Trace, calls: Rows) -> NDArray[np.uint8]:
 
 def by_correlation(trace: Trace, correlation: Rows) -> Rows:
     """int64[k]: the call with each correlation; where several have it, the one that launches, else the earliest."""
-    calls = runtime_rows(trace, trace.args.correlation)
-    key = identifiers(trace.args.correlation, calls)
-    calls, key = calls[key != 0], key[key != 0]
+    column = trace.args.correlation
+    here = (trace.kind[column.rows] == Kind.RUNTIME) & (column.values != 0) & (column.values != MISSING)
+    calls, key = column.rows[here].astype(np.int64), column.values[here]
     if np.any(key[1:] < key[:-1]):
         order = np.argsort(key, kind="stable")
         calls, key = calls[order], key[order]
@@ -141,6 +142,6 @@ def lookup(keys: Rows, values: Rows, wanted: Rows) -> Rows:
     """The value of the first of the ascending `keys` that equals each wanted key, -1 where none does."""
     if not len(keys):
         return np.full(len(wanted), UNLINKED, np.int64)
-    place = np.searchsorted(keys, wanted, side="left")
+    place = native.places(keys, wanted)
     place[place == len(keys)] = 0
     return np.where(keys[place] == wanted, values[place], UNLINKED)

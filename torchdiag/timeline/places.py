@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
 from torchdiag.timeline import frames
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
@@ -221,7 +222,7 @@ def _kernels(
     """Name codes of the work that ended the gaps of the stretches asked for."""
     kernel = np.full(len(launch), NO_TEXT, np.int32)
     stretch = np.flatnonzero(asked)
-    place = np.searchsorted(activities.start_ns, gap_end[stretch])
+    place = lookup.places(activities.start_ns, gap_end[stretch])
     # Several activities may start together: take the one that the gap's launch call made.
     while len(stretch):
         inside = place < len(activities)

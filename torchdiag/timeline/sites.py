@@ -54,16 +54,18 @@ class Landmarks:
         annotations = np.flatnonzero(trace.kind == Kind.ANNOTATION)
         mark = classify.by_name(trace, annotations, lambda name: name.startswith(STEP_MARK)) != 0
         backward = forward.backward_operators(trace)
+        every = Stacks(trace, operators)
+        origins = forward.forward_of(trace, backward, every)
         return cls(
             trace,
-            operators=Stacks(trace, operators[~envelope]),
+            operators=Stacks(trace, operators[~envelope]) if envelope.any() else every,
             frames=Stacks(trace, user_frames(trace)),
             call_stacks=Stacks(trace, _with_call_stack(trace)),
             calls=Stacks(trace, _called_by_users(trace)),
             annotations=Stacks(trace, annotations[~mark]),
             loaders=Stacks(trace, loader_events(trace)),
             backward=Stacks(trace, backward),
-            origins=Sparse(backward.astype(np.uint32), forward.forward_of(trace, backward)),
+            origins=Sparse(backward.astype(np.uint32), origins),
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag._native import innermost as native
+from torchdiag._native import lookup
 from torchdiag.timeline import frames
 from torchdiag.trace import classify
 from torchdiag.trace.columns import Trace
@@ -60,7 +61,7 @@ class Stacks:
         """
         answer = np.full(len(instant), -1, np.int64)
         for thread, asked in self._by_thread(track):
-            place = np.searchsorted(thread.reach_ns, instant[asked], side="right")
+            place = lookup.places(thread.reach_ns, instant[asked] + 1)  # the first to end later
             place[place == len(thread.reach_ns)] = 0
             row = thread.events.row[place]
             covers = (self._trace.ts_ns[row] <= instant[asked]) & (thread.reach_ns[place] > instant[asked])

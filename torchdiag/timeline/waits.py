@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.device_states import Gaps
 from torchdiag.timeline.distinct import firsts, numbered
@@ -36,8 +37,8 @@ def awaited_launches(trace: Trace, gaps: Gaps, on_device: Activities, window_end
     row). A gap that ends with the window has no next activity.
     """
     launch = np.full(len(gaps), -1, np.int64)
-    first = np.searchsorted(on_device.start_ns, gaps.end_ns, side="left")
-    count = np.searchsorted(on_device.start_ns, gaps.end_ns, side="right") - first
+    first = lookup.places(on_device.start_ns, gaps.end_ns)
+    count = lookup.places(on_device.start_ns, gaps.end_ns + 1) - first
     count[gaps.end_ns >= window_end_ns] = 0
     gap = np.repeat(np.arange(len(gaps)), count)
     within = np.arange(len(gap)) - np.repeat(np.cumsum(count) - count, count)

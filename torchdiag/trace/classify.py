@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
 from torchdiag.trace.absent import MISSING, NO_TEXT
-from torchdiag.trace.faults import COMPLETE, faulty
+from torchdiag.trace.faults import COMPLETE, complete, faulty
 from torchdiag.trace.vocabulary import (
     CALLS,
     CATEGORY_KINDS,
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
 
 def kinds(trace: Trace) -> NDArray[np.uint8]:
     """uint8[n]: the `Kind` of each row; OTHER for what is no complete event or has times that cannot be meant."""
-    by_category = np.zeros(len(trace.categories) + 1, np.uint8)  # the last is for NO_TEXT, which is -1
-    by_category[:-1] = [CATEGORY_KINDS.get(category, Kind.OTHER) for category in trace.categories]
-    kind = by_category[trace.category]
-    for rows, table, base in groups_told_by_name(trace):
+    by_category = np.zeros(len(trace.categories) + 1, np.uint8)  # the first is for NO_TEXT, which is -1
+    by_category[1:] = [CATEGORY_KINDS.get(category, Kind.OTHER) for category in trace.categories]
+    times = trace.ts_ns, trace.dur_ns
+    kind = lookup.kinds(trace.category, trace.phase, times, by_category, COMPLETE)
+    for group, table, base in groups_told_by_name(trace):
+        rows = complete(trace, group)
+        rows = rows[trace.dur_ns[rows] >= 0]
         kind[rows] = by_name(trace, rows, lambda name, table=table, base=base: first_match(table, name, base))
-    kind[(trace.dur_ns < 0) | (trace.ts_ns == MISSING) | (trace.phase != COMPLETE)] = Kind.OTHER
     kind[faulty(trace)] = Kind.OTHER
     return kind
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
 from torchdiag.trace import classify
 from torchdiag.trace.absent import MISSING, NO_TEXT
 from torchdiag.trace.quality import Quality
@@ -78,9 +79,7 @@ class Sparse(Generic[T]):
         """The values at `rows` (any order, repeats allowed), `missing` where the row has none."""
         if not len(self.rows):
             return np.full(len(rows), missing, self.values.dtype)
-        place = np.searchsorted(self.rows, rows.astype(np.uint32))  # of one type, or all of `self.rows` is converted
-        place[place == len(self.rows)] = 0
-        return np.where(self.rows[place] == rows, self.values[place], np.array(missing, self.values.dtype))
+        return lookup.values_at(self.rows, self.values, rows, np.array([missing], self.values.dtype))
 
 
 Ints = Sparse[np.int64]
