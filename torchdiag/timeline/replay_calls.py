@@ -20,6 +20,12 @@ Flags = NDArray[np.bool_]
 SKEW_NS = 10_000
 """How much the device's clock may run ahead of the host's: work that ends this much after a call did not outlast it."""
 
+LONG_SKEW_NS = 200_000
+"""Clocks that were fitted to one another may differ by up to this much more, ..."""
+
+SKEW_PART = 20
+"""... but for no more than one part in this of the time that the call lasts."""
+
 PLAIN_NS = 20_000
 """A call that lasts longer than this waited for something."""
 
@@ -93,6 +99,8 @@ class _Asked:
         order = np.lexsort((end, start, trace.track[rows]))
         self.row, self.start_ns, self.end_ns = rows[order], start[order], end[order]
         self.track = trace.track[self.row].astype(np.int64)
+        skew = np.minimum((self.end_ns - self.start_ns) // SKEW_PART, LONG_SKEW_NS) + SKEW_NS
+        self.limit_ns = self.end_ns + skew
         self.call = trace.call[self.row]
         self.style = classify.by_name(trace, self.row, _style)
         self.by_end = np.argsort(lanes.end_ns, kind="stable")
@@ -110,7 +118,8 @@ class _Asked:
         call = _lookup(lanes.launch[last], self.row)
         has = np.flatnonzero(call != NONE)
         activity = last[call[has]]
-        returned_after = lanes.end_ns[activity] <= self.end_ns[has] + np.where(self.call[has] == Call.SYNC, SKEW_NS, 0)
+        until = np.where(self.call[has] == Call.SYNC, self.limit_ns[has], self.end_ns[has])
+        returned_after = lanes.end_ns[activity] <= until
         # A copy from pageable memory returns when its last piece is on the way.
         copy, end = self.call[has] == Call.COPY, self.end_ns[has]
         returned_after |= copy & (end - self.start_ns[has] > PLAIN_NS) & (end > lanes.start_ns[activity])
@@ -165,7 +174,7 @@ class _Asked:
         known = place != NONE
         activity = np.where(known, told[1][place] if len(told[1]) else NONE, activity)
         end = self.lanes.end_ns[activity] if len(self.lanes) else np.zeros(len(call), np.int64)
-        fits = (activity != NONE) & (end <= self.end_ns[call] + SKEW_NS)
+        fits = (activity != NONE) & (end <= self.limit_ns[call])
         long = self.end_ns[call] - self.start_ns[call] > PLAIN_NS
         doubtful = np.flatnonzero(~known & ~(fits & ((end > self.start_ns[call]) | ~long)))
         other, other_end = self._ended_last(call[doubtful])
@@ -181,7 +190,7 @@ class _Asked:
         pairs: list[Pairs] = []
         for lane in np.argsort(-count, kind="stable")[:MOST_LANES].tolist():
             which, activity = self._last(call, np.full(len(call), lane), self.start_ns[call])
-            fits = (activity != NONE) & (lanes.end_ns[activity] <= self.end_ns[which] + SKEW_NS)
+            fits = (activity != NONE) & (lanes.end_ns[activity] <= self.limit_ns[which])
             pairs.append((which[fits], activity[fits]))
         none = np.empty(0, np.int64)
         return (

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline.distinct import among
 from torchdiag.timeline.replay_lanes import NONE, Lanes, Order
 from torchdiag.timeline.replay_lines import Stretches
 from torchdiag.trace.columns import Trace
@@ -21,6 +20,9 @@ USUAL_DEPTH = 1024
 """Launches that CUDA takes ahead of the device."""
 
 LEAST_DEPTH = 8
+LEAST_HELD = 3
+"""Fewer calls than this were long by chance."""
+
 SAME_DEPTH = 0.8
 """Calls that waited for less than this share of the deepest queue were long for another reason."""
 
@@ -53,28 +55,39 @@ def queue_of(trace: Trace, lanes: Lanes, linked: Numbers) -> Queue:
     one = linked[np.diff(lanes.launch[linked], prepend=NONE) != 0]  # of a graph, the first
     start = trace.ts_ns[lanes.launch[one]]
     length = trace.dur_ns[lanes.launch[one]]
+    end = start + length
     usual = int(np.quantile(length, 0.25)) if len(length) else 0
+    ahead = _ahead(lanes, one, end)
     long = np.flatnonzero((length > LONG * usual) & (length > usual + LEAST_LONG_NS))
-    freed = _freed(lanes, one[long], start[long], start[long] + length[long])
+    freed = _freed(lanes, one[long], start[long], end[long])
     depth = np.where(freed == NONE, 0, one[long] - freed)
     deepest = int(depth.max(initial=0))
-    blocked = (depth >= LEAST_DEPTH) & (depth >= SAME_DEPTH * deepest)
-    waited, source = long[blocked], freed[blocked]
-    stretches = Stretches(
-        trace.track[lanes.launch[one[waited]]].astype(np.int64), start[waited], start[waited] + length[waited] - usual
-    )
-    behind = deepest if len(waited) else USUAL_DEPTH
-    others = np.flatnonzero(~among(np.arange(len(one)), waited))
-    others = others[_places(lanes)[one[others]] >= behind]
-    others = others[lanes.end_ns[one[others] - behind] <= start[others] + length[others]]  # else the queue is deeper
+    full = (depth >= LEAST_DEPTH) & (depth >= SAME_DEPTH * deepest)
+    waited = np.zeros(len(one), np.bool_)
+    waited[long[full]] = True
+    farthest = int(ahead[~waited].max(initial=0))
+    if np.count_nonzero(full) < LEAST_HELD or SAME_DEPTH * farthest > deepest:  # others were not held up there
+        waited[:], full[:], deepest = False, False, max(farthest, USUAL_DEPTH)
+    others = np.flatnonzero(~waited & (ahead > 0))
+    others = others[_places(lanes)[one[others]] >= deepest]
+    others = others[lanes.end_ns[one[others] - deepest] <= end[others]]
+    held, source = long[full], freed[full]
+    least = np.concatenate((end[held] - lanes.end_ns[source], np.zeros(len(others), np.int64)))
+    track = trace.track[lanes.launch[one[held]]].astype(np.int64)
     return Queue(
-        activity=np.concatenate((one[waited], one[others])),
-        source=np.concatenate((source, one[others] - behind)),
-        least_ns=np.concatenate(
-            (start[waited] + length[waited] - lanes.end_ns[source], np.zeros(len(others), np.int64))
-        ),
-        blocked=stretches,
+        activity=np.concatenate((one[held], one[others])),
+        source=np.concatenate((source, one[others] - deepest)),
+        least_ns=least,
+        blocked=Stretches(track, start[held], end[held] - usual),
     )
+
+
+def _ahead(lanes: Lanes, activity: Numbers, instant: Times) -> Numbers:
+    """int64[k]: how many activities of its lane, each one included, had not ended at an instant."""
+    if not len(activity):
+        return activity
+    ended = Order.of(lanes.lane, lanes.end_ns[lanes.reach]).last_before(lanes.lane[activity], instant + 1)
+    return np.where(ended == NONE, _places(lanes)[activity] + 1, activity - ended)
 
 
 def _places(lanes: Lanes) -> Numbers:
