@@ -72,10 +72,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
     copying = found.containing(facts.partition.activities.launch[facts.partition.activities.launch >= 0])
     moving = found.tree.mask(moved.rows)[found.row]
     found = found.part(~wrappers.around(found.row) & ~(moving & copying))
+    if found.calls.sum() < LEAST_CALLS * len(facts.get(steady)):
+        return
     for place in few_places(facts, found.row):
         here = found.part(place.chosen)
         calls = int(here.calls.sum()) / len(facts.get(steady))
-        if calls < LEAST_CALLS or not matters(facts, here.total_ns, LEAST_SHARE):
+        if not matters(facts, here.total_ns, LEAST_SHARE):
             continue
         yield Suspect(
             title=f"Walks over the model's modules take {time_text(per_step_ns(facts, here.total_ns))} a "

@@ -78,7 +78,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=place.where,
             change=change,
             cautious=Change(runs=runs, host_scale=(1 + change.host_scale) / 2),
-            fix=f"Compute all rounds at once{place.at}: batch the tensors (torch.stack, torch.vmap, nested tensors); if "
+            fix=f"Compute all rounds at once{place.at}: batch the tensors (torch.stack, torch.vmap, nested ones); if "
             "each round needs the one before, compile the loop with torch.compile.",
             reason="the same operators on the same shapes again and again; the gain assumes that the rounds do not "
             "depend on one another, the least gain is half of it",
