@@ -49,7 +49,7 @@ def replay(facts: Facts) -> Replay:
 def saved_ns(facts: Facts, changes: Sequence[Change]) -> float:
     """Nanoseconds that a steady step gets shorter by some changes, at least 0."""
     engine, chosen = facts.get(replay), facts.get(steady).number
-    saved = engine.steps_measured_ns[chosen] - engine.steps_ns(changes)[chosen]
+    saved = engine.paces_ns([])[chosen] - engine.paces_ns(changes)[chosen]
     return max(float(saved.sum()) / len(chosen), 0.0)
 
 

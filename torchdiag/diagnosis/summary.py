@@ -92,7 +92,7 @@ def device_shares(facts: Facts) -> dict[str, float]:
     shares: dict[str, float] = dict.fromkeys(("compute", "communication", "memory", "transfer"), 0.0)
     devices = facts.partition.devices
     for device in devices:
-        for start, end in zip(times.start_ns.tolist(), times.end_ns.tolist(), strict=True):
+        for start, end in zip(times.begun_ns.tolist(), times.over_ns.tolist(), strict=True):
             states, _ = sweep(device.activities, Window(start, end, "selection"))
             for name in shares:
                 shares[name] += getattr(states, name) / times.total_ns / len(devices)

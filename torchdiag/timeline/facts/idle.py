@@ -42,9 +42,9 @@ class Idle:
 
 
 def idle(facts: Facts) -> Idle:
-    """Idle stretches of all devices inside steady steps."""
+    """Idle stretches of all devices while they have steady steps to do."""
     times = facts.get(steady)
-    bounds = np.sort(np.concatenate((times.start_ns, times.end_ns)))
+    bounds = np.unique(np.concatenate((times.begun_ns, times.over_ns)))
     blocks: list[Charges] = []
     devices: list[NDArray[np.int64]] = []
     for device in facts.partition.devices:
@@ -53,12 +53,12 @@ def idle(facts: Facts) -> Idle:
         cut = Charges(
             start, end, *(getattr(charges, name)[whole] for name in ("cause", "event", "launch", "track", "gap"))
         )
-        inside = times.of(start) >= 0
+        inside = times.worked_on(start) >= 0
         blocks.append(Charges(*(getattr(cut, name)[inside] for name in COLUMNS)))
         devices.append(np.full(np.count_nonzero(inside), device.device, np.int64))
     charges = Charges(*(np.concatenate([getattr(block, name) for block in (_none(), *blocks)]) for name in COLUMNS))
     device = np.concatenate([np.empty(0, np.int64), *devices])
-    return Idle(charges, device, times.of(charges.start_ns), len(facts.partition.devices))
+    return Idle(charges, device, times.worked_on(charges.start_ns), len(facts.partition.devices))
 
 
 def gpu_busy(facts: Facts) -> float | None:

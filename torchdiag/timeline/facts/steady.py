@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.result import Step
 from torchdiag.timeline.step_groups import median
+from torchdiag.timeline.steps import submitted_ns
 
 Times = NDArray[np.int64]
 
@@ -22,13 +23,18 @@ other things than they do is a warm-up when it takes longer at all."""
 class Steady:
     """The steps to judge by: all but a first one that warms up and partial ones.
 
-    `number` int64[k]: their positions among `facts.steps`. `start_ns`, `end_ns` int64[k]. Without steps the whole of
-    the events is one (`whole`). `cold` says that only warm-up was recorded: nothing in it need happen again.
+    `number` int64[k]: their positions among `facts.steps`. `start_ns`, `end_ns` int64[k]: when the host was in each.
+    `begun_ns`, `over_ns` int64[k]: from when the step before was over until this one is, which is when the host has left
+    it and the devices have done what it launched. The host may be several steps ahead of the devices: then only these
+    tell how long a step takes. Without steps the whole of the events is one (`whole`). `cold` says that only warm-up
+    was recorded: nothing in it need happen again.
     """
 
     number: NDArray[np.int64]
     start_ns: Times
     end_ns: Times
+    begun_ns: Times
+    over_ns: Times
     whole: bool
     cold: bool
 
@@ -38,17 +44,20 @@ class Steady:
     @property
     def step_ns(self) -> float:
         """Mean time of a step."""
-        return float((self.end_ns - self.start_ns).mean())
+        return float((self.over_ns - self.begun_ns).mean())
 
     @property
     def total_ns(self) -> int:
         """Time of all of them."""
-        return int((self.end_ns - self.start_ns).sum())
+        return int((self.over_ns - self.begun_ns).sum())
 
     def of(self, instant: Times) -> NDArray[np.int64]:
         """int64[m]: which of these steps (0..k-1) each instant lies in, -1 for none."""
-        place = np.searchsorted(self.start_ns, instant, side="right") - 1
-        return np.where((place >= 0) & (instant < self.end_ns[np.maximum(place, 0)]), place, -1)
+        return _place(self.start_ns, self.end_ns, instant)
+
+    def worked_on(self, instant: Times) -> NDArray[np.int64]:
+        """int64[m]: which of these steps (0..k-1) the devices had to do at each instant, -1 for none."""
+        return _place(self.begun_ns, self.over_ns, instant)
 
     def per_step(self, instant: Times) -> NDArray[np.int64]:
         """int64[k]: how many of the instants lie in each step."""
@@ -60,24 +69,54 @@ class Steady:
         return bool(np.count_nonzero(self.per_step(instant)) >= MOSTLY * len(self))
 
     def rows(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the rows that begin in one of these steps, in their order."""
-        return rows[self.of(facts.trace.ts_ns[rows]) >= 0]
+        """Those of the rows that begin in one of these steps, in their order; work of devices, that is launched there."""
+        return rows[self.of(facts.get(handed_over_ns)[rows]) >= 0]
+
+
+def handed_over_ns(facts: Facts) -> Times:
+    """int64[n]: when each event of the trace began; for work of devices, when it was launched."""
+    instant, activities = facts.trace.ts_ns.copy(), facts.partition.activities
+    instant[activities.row] = submitted_ns(facts.trace, activities)
+    return instant
 
 
 def steady(facts: Facts) -> Steady:
     """The steps that tell how the program runs once it is warm."""
     steps = facts.steps
     if not steps or _beside_the_devices(facts):
-        start, end = extent(facts)
-        return Steady(np.zeros(1, np.int64), np.array([start]), np.array([end]), whole=True, cold=False)
+        low, high = (np.array([instant], np.int64) for instant in extent(facts))
+        return Steady(np.zeros(1, np.int64), low, high, low, high, whole=True, cold=False)
     kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
     warm = [index for index in kept if index or not _warms_up(steps)]
     chosen = warm or kept or list(range(len(steps)))
+    begun, over = paces(facts)
     start = np.array([steps[index].start_ns for index in chosen], np.int64)
     end = np.array([steps[index].end_ns for index in chosen], np.int64)
     return Steady(
-        np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), whole=False, cold=not warm
-    )
+        np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), begun[chosen], over[chosen],
+        whole=False, cold=not warm,
+    )  # fmt: skip
+
+
+def paces(facts: Facts) -> tuple[Times, Times]:
+    """int64[n] each: from when each step is what is worked on until it is over.
+
+    Where the work of one step outlasts that of later ones, steps cannot be told apart on the devices: then these are
+    the times of the host.
+    """
+    trace, activities = facts.trace, facts.partition.activities
+    start = np.array([step.start_ns for step in facts.steps], np.int64)
+    end = np.maximum(_until_next(start, np.array([step.end_ns for step in facts.steps], np.int64)), start + 1)
+    chosen = np.isin(activities.device, [device.device for device in facts.partition.devices])
+    own = activities[np.flatnonzero(chosen & (activities.launch >= 0))]
+    submitted = submitted_ns(trace, own)
+    step = np.searchsorted(start, submitted, side="right") - 1
+    inside = (step >= 0) & (submitted < end[-1])
+    over = end.copy()
+    np.maximum.at(over, step[inside], own.end_ns[inside])
+    over = np.maximum.accumulate(over)
+    begun = np.maximum(start, np.concatenate((start[:1], over[:-1])))
+    return (begun, over) if (begun < over).all() else (start, end)
 
 
 def _beside_the_devices(facts: Facts) -> bool:
@@ -89,6 +128,11 @@ def _beside_the_devices(facts: Facts) -> bool:
     busy = sum((step.gpu_busy or 0.0) * (step.end_ns - step.start_ns) for step in facts.steps)
     worked = sum(device.states.compute for device in facts.partition.devices) / len(facts.partition.devices)
     return within < (high - low) / 2 and busy < worked / 4
+
+
+def _place(start: Times, end: Times, instant: Times) -> NDArray[np.int64]:
+    place = np.searchsorted(start, instant, side="right") - 1
+    return np.where((place >= 0) & (instant < end[np.maximum(place, 0)]), place, -1)
 
 
 def _until_next(start: Times, end: Times) -> Times:
