@@ -15,6 +15,8 @@ Numbers = NDArray[np.int64]
 USUAL_LATENCY_NS = 5_000
 """From a launch call's start to its kernel's, where a trace has no kernel that began at once."""
 
+LONGEST_LATENCY_NS = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launches:
@@ -70,4 +72,4 @@ def _unlinked(lanes: Lanes, linked: NDArray[np.bool_]) -> Numbers:
 
 def _median(values: Times, otherwise: int) -> int:
     values = values[values >= 0]
-    return int(np.quantile(values, 0.5)) if len(values) else otherwise
+    return min(int(np.quantile(values, 0.5)), LONGEST_LATENCY_NS) if len(values) else otherwise

@@ -30,6 +30,7 @@ LONG = 3
 """Times the usual duration of a launch call that make a long one."""
 
 LEAST_LONG_NS = 5_000
+LONGEST_USUAL_NS = 1_000_000_000
 RETURN_NS = 20_000
 """How soon after the end of some work a call returns that waited for it."""
 
@@ -56,7 +57,7 @@ def queue_of(trace: Trace, lanes: Lanes, linked: Numbers) -> Queue:
     start = trace.ts_ns[lanes.launch[one]]
     length = trace.dur_ns[lanes.launch[one]]
     end = start + length
-    usual = int(np.quantile(length, 0.25)) if len(length) else 0
+    usual = min(int(np.quantile(length, 0.25)), LONGEST_USUAL_NS) if len(length) else 0
     ahead = _ahead(lanes, one, end)
     long = np.flatnonzero((length > LONG * usual) & (length > usual + LEAST_LONG_NS))
     freed = _freed(lanes, one[long], start[long], end[long])
