@@ -7,11 +7,12 @@ Python loop; `batched` does so for all tasks at once under `vmap`.
 # pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false
 # torch leaves parts of its own signatures untyped.
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn import functional
 
 from torchdiag.models.stepping import training_step
@@ -83,57 +84,99 @@ def _adapted(model: nn.Module, weights: Weights, images: Tensor, labels: Tensor,
     return weights
 
 
-class MetaLearner(nn.Module):
+class Learner(nn.Module):
     """A network with the way it is fine-tuned; a module, so that compilers see all of it."""
-
-    def __init__(self, network: nn.Module, steps: int, rate: float, at_once: bool) -> None:
-        super().__init__()
-        self.network, self.steps, self.rate, self.at_once = network, steps, rate, at_once
-
-    def forward(self, tasks: Tasks) -> Tensor:
-        """The mean loss on the queries after fine-tuning to each task, a scalar."""
-        weights: Weights = dict(self.network.named_parameters())
-
-        def loss(support: Tensor, support_labels: Tensor, query: Tensor, query_labels: Tensor) -> Tensor:
-            adapted = _adapted(self.network, weights, support, support_labels, self.steps, self.rate)
-            return functional.cross_entropy(functional_call(self.network, adapted, (query,)), query_labels)
-
-        if self.at_once:
-            return vmap(loss)(tasks.support, tasks.support_labels, tasks.query, tasks.query_labels).mean()
-        return torch.stack([loss(*tasks.task(which)) for which in range(len(tasks))]).mean()
-
-
-def _meta_learner(setting: Setting, batch_size: int, tasks: int, at_once: bool) -> Workload:
-    steps, width = (2, 8) if setting.tiny else (5, 64)
-    model = MetaLearner(pooled_network(width), steps, 0.1, at_once).to(setting.device, setting.dtype)
-    batch = _random_tasks(setting, tasks, shots=5)
-    if not setting.training:
-
-        def judge() -> Tensor:
-            with torch.no_grad(), setting.autocast_context():
-                return model(batch)
-
-        return Workload(judge, batch_size, (model,))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    return Workload(training_step(setting, optimizer, lambda: model(batch)), batch_size, (model,))
-
-
-def sequential(setting: Setting) -> Workload:
-    """A batch of tasks of five shots, one after the other, five steps each; tiny: two steps, narrow."""
-    return _meta_learner(setting, setting.batch_size, setting.batch_size, at_once=False)
-
-
-def batched(setting: Setting) -> Workload:
-    """One batch of 32 tasks of five shots, all at once, five steps each; tiny: two tasks and steps, narrow."""
-    return _meta_learner(setting, 1, 2 if setting.tiny else 32, at_once=True)
-
-
-class Adapter(nn.Module):
-    """A network that is fine-tuned to each task anew."""
 
     def __init__(self, network: nn.Module, steps: int, rate: float) -> None:
         super().__init__()
         self.network, self.steps, self.rate = network, steps, rate
+
+    def query_loss(
+        self, weights: Weights, support: Tensor, support_labels: Tensor, query: Tensor, query_labels: Tensor
+    ) -> Tensor:
+        """The loss on a task's queries, by weights fine-tuned to its support, a scalar."""
+        adapted = _adapted(self.network, weights, support, support_labels, self.steps, self.rate)
+        return functional.cross_entropy(functional_call(self.network, adapted, (query,)), query_labels)
+
+
+class InTurn(Learner):
+    """Tasks one after the other."""
+
+    def forward(self, tasks: Tasks) -> Tensor:
+        """The mean loss over the tasks, a scalar."""
+        weights: Weights = dict(self.network.named_parameters())
+        return torch.stack([self.query_loss(weights, *tasks.task(which)) for which in range(len(tasks))]).mean()
+
+
+class AtOnce(Learner):
+    """All tasks at once, under `vmap`.
+
+    Each task's gradient is taken inside it: the derivative of a batched batch norm's derivative is wrong when it is
+    taken outside (functorch's issue 534).
+    """
+
+    def forward(self, tasks: Tasks) -> tuple[Weights, Tensor]:
+        """The mean gradient over the tasks, and the mean loss."""
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        learn = vmap(grad_and_value(self.query_loss), in_dims=(None, 0, 0, 0, 0))
+        slopes, losses = learn(weights, tasks.support, tasks.support_labels, tasks.query, tasks.query_labels)
+        return {name: slopes[name].mean(dim=0) for name in weights}, losses.mean()
+
+    def judge(self, tasks: Tasks) -> Tensor:
+        """The mean loss alone."""
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        loss = vmap(self.query_loss, in_dims=(None, 0, 0, 0, 0))
+        return loss(weights, tasks.support, tasks.support_labels, tasks.query, tasks.query_labels).mean()
+
+
+def _sizes(setting: Setting) -> tuple[int, int]:
+    """Steps of fine-tuning, and channels."""
+    return (2, 8) if setting.tiny else (5, 64)
+
+
+def sequential(setting: Setting) -> Workload:
+    """A batch of tasks of five shots, one after the other, five steps each; tiny: two steps, narrow."""
+    steps, width = _sizes(setting)
+    model = InTurn(pooled_network(width), steps, 0.1).to(setting.device, setting.dtype)
+    tasks = _random_tasks(setting, setting.batch_size, shots=5)
+    if not setting.training:
+        return Workload(_without_gradients(setting, lambda: model(tasks)), setting.batch_size, (model,))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    return Workload(training_step(setting, optimizer, lambda: model(tasks)), setting.batch_size, (model,))
+
+
+def batched(setting: Setting) -> Workload:
+    """One batch of 32 tasks of five shots, all at once, five steps each; tiny: two tasks and steps, narrow."""
+    steps, width = _sizes(setting)
+    model = AtOnce(pooled_network(width), steps, 0.1).to(setting.device, setting.dtype)
+    tasks = _random_tasks(setting, 2 if setting.tiny else 32, shots=5)
+    if not setting.training:
+        return Workload(_without_gradients(setting, lambda: model.judge(tasks)), 1, (model,))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> Tensor:
+        with setting.autocast_context():
+            slopes, loss = model(tasks)
+        for name, weight in model.network.named_parameters():
+            weight.grad = slopes[name]
+        optimizer.step()
+        return loss
+
+    return Workload(step, 1, (model,))
+
+
+def _without_gradients(setting: Setting, forward: Callable[[], object]) -> Callable[[], object]:
+    """A step outside autograd. Fine-tuning needs gradients of its own, which inference mode would forbid."""
+
+    def step() -> object:
+        with torch.no_grad(), setting.autocast_context():
+            return forward()
+
+    return step
+
+
+class Adapter(Learner):
+    """A network that is fine-tuned to each task anew."""
 
     def forward(self, tasks: Tasks) -> Tensor:
         """The logits of all queries [T, M, 5]."""
@@ -151,9 +194,4 @@ def adaptation(setting: Setting) -> Workload:
     tasks, steps, width = (2, 2, 8) if setting.tiny else (32, 10, 64)
     model = Adapter(strided_network(width), steps, 0.4).to(setting.device, setting.dtype)
     batch = _random_tasks(setting, tasks, shots=1)
-
-    def step() -> Tensor:
-        with torch.no_grad(), setting.autocast_context():
-            return model(batch)
-
-    return Workload(step, 1, (model,))
+    return Workload(_without_gradients(setting, lambda: model(batch)), 1, (model,))
