@@ -4,42 +4,45 @@ from torchdiag.models.entry import Entry
 
 _TORCHVISION = ("torch", "torchvision")
 
+
+def _classifier(name: str, train: int, evaluation: int, a100: int) -> Entry:
+    return Entry(
+        name,
+        "vision",
+        "classification",
+        f"vision.classification:{name}",
+        {"train": train, "eval": evaluation},
+        requires=_TORCHVISION,
+        a100_eval_batch=a100,
+    )
+
+
+def _quantized(name: str, batch: int) -> Entry:
+    return Entry(
+        f"{name}_quantized_qat",
+        "vision",
+        "classification",
+        f"vision.quantized:{name}",
+        {"train": batch, "eval": batch},
+        requires=_TORCHVISION,
+    )
+
+
 ENTRIES = (
-    Entry(
-        "resnet18",
-        "vision",
-        "classification",
-        "vision.classification:resnet18",
-        {"train": 16, "eval": 8},
-        requires=_TORCHVISION,
-        a100_eval_batch=256,
-    ),
-    Entry(
-        "resnet50",
-        "vision",
-        "classification",
-        "vision.classification:resnet50",
-        {"train": 32, "eval": 32},
-        requires=_TORCHVISION,
-        a100_eval_batch=64,
-    ),
-    Entry(
-        "vgg16",
-        "vision",
-        "classification",
-        "vision.classification:vgg16",
-        {"train": 64, "eval": 4},
-        requires=_TORCHVISION,
-        a100_eval_batch=8,
-    ),
-    Entry(
-        "resnet50_quantized_qat",
-        "vision",
-        "classification",
-        "vision.quantized:resnet50",
-        {"train": 32, "eval": 32},
-        requires=_TORCHVISION,
-    ),
+    _classifier("alexnet", 128, 128, 1024),
+    _classifier("densenet121", 256, 64, 64),
+    _classifier("mnasnet1_0", 32, 32, 128),
+    _classifier("mobilenet_v2", 96, 16, 128),
+    _classifier("mobilenet_v3_large", 32, 32, 128),
+    _classifier("resnet18", 16, 8, 256),
+    _classifier("resnet50", 32, 32, 64),
+    _classifier("resnet152", 32, 32, 64),
+    _classifier("resnext50_32x4d", 8, 8, 64),
+    _classifier("shufflenet_v2_x1_0", 128, 64, 128),
+    _classifier("squeezenet1_1", 32, 16, 256),
+    _classifier("vgg16", 64, 4, 8),
+    _quantized("mobilenet_v2", 96),
+    _quantized("resnet50", 32),
     Entry("yolov3", "vision", "detection", "vision.yolov3:build", {"train": 16, "eval": 8}, a100_eval_batch=8),
     Entry(
         "fasterrcnn_resnet50_fpn",

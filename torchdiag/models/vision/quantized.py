@@ -18,13 +18,22 @@ from torchdiag.models.workload import Setting, Workload
 
 def resnet50(setting: Setting) -> Workload:
     """ResNet-50 in eager-mode quantization; quantization-aware when training."""
+    return _quantized("resnet50", setting)
+
+
+def mobilenet_v2(setting: Setting) -> Workload:
+    """MobileNetV2 in eager-mode quantization; quantization-aware when training."""
+    return _quantized("mobilenet_v2", setting)
+
+
+def _quantized(name: str, setting: Setting) -> Workload:
     if setting.dtype is not torch.float32 or setting.autocast:
-        raise TorchdiagError("resnet50_quantized_qat runs in fp32 with int8 inside; leave --dtype at fp32.")
+        raise TorchdiagError(f"{name}_quantized_qat runs in fp32 with int8 inside; leave --dtype at fp32.")
     if not setting.training and setting.device.type != "cpu":
-        raise TorchdiagError("resnet50_quantized_qat evaluates in int8, which is CPU only; use --device cpu.")
+        raise TorchdiagError(f"{name}_quantized_qat evaluates in int8, which is CPU only; use --device cpu.")
     library, quantization = cast(Any, torchvision.models.quantization), cast(Any, torch.ao.quantization)
     pixels, classes = (64, 10) if setting.tiny else (224, 1000)
-    model = library.resnet50(weights=None, quantize=False, num_classes=classes)
+    model = getattr(library, name)(weights=None, quantize=False, num_classes=classes)
     images = torch.randn(setting.batch_size, 3, pixels, pixels, device=setting.device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
