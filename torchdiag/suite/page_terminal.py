@@ -7,7 +7,8 @@ from torchdiag.report.terminal import Canvas, pad
 from torchdiag.suite.page import Page, Table
 
 _GAP = "  "
-_LEAST_WORDS = 24
+_LEAST_WORDS = 12
+_LEAST_WRAPPED = 24
 
 
 def print_page(page: Page, canvas: Canvas) -> None:
@@ -65,16 +66,16 @@ def _fit(table: Table, widths: list[int], room: int) -> None:
         shown = [width for width in widths if width]
         return sum(shown) + len(_GAP) * (len(shown) - 1) - room
 
-    words = [place for place, column in enumerate(table.columns) if not column.right]
+    # The last column's words are wrapped and give way first; those of the others are shortened.
+    words = [place for place, column in enumerate(table.columns) if not column.right][::-1]
+    least = {place: _LEAST_WRAPPED if place == len(widths) - 1 else _LEAST_WORDS for place in words}
     for place in range(len(widths) - 1, -1, -1):
-        slack = sum(max(widths[word] - _LEAST_WORDS, 0) for word in words)
-        if excess() <= slack:
+        if excess() <= sum(max(widths[word] - least[word], 0) for word in words):
             break
         if table.columns[place].spare:
             widths[place] = 0
-    # The last one's words are wrapped: it gives way first.
-    for place in reversed(words):
-        widths[place] = max(widths[place] - max(excess(), 0), min(widths[place], _LEAST_WORDS))
+    for word in words:
+        widths[word] = max(widths[word] - max(excess(), 0), min(widths[word], least[word]))
 
 
 def _cells(table: Table, cells: list[str], widths: list[int], canvas: Canvas) -> list[str]:

@@ -63,9 +63,9 @@ def _domain_tables(domains: Sequence[DomainShares]) -> list[Table]:
     for device, kind in dict.fromkeys((one.device, one.kind) for one in domains):
         of = [one for one in domains if (one.device, one.kind) == (device, kind)]
         parts = shares.DEVICE_PARTS if kind == "device" else shares.HOST_PARTS
-        columns = [left("domain"), left("mode"), Column("models"), *_shares(parts)]
+        columns = [left("domain"), left("mode"), Column("models", spare=True), *_shares(parts)]
         columns += [Column("busy"), Column("paper's active", spare=True)] if kind == "device" else []
-        columns += [Column("environment")]
+        columns += [Column("env")]
         rows: list[tuple[str, ...]] = []
         for one in of:
             row = [one.domain or "all", MODES.get(one.mode, one.mode), str(one.models)]
@@ -76,7 +76,7 @@ def _domain_tables(domains: Sequence[DomainShares]) -> list[Table]:
             rows.append((*row, percent(one.environment)))
         note = _DEVICE_NOTE if kind == "device" else _HOST_NOTE
         if any(one.environment is not None for one in of):
-            note += " environment is the part of a step in which the models' environments ran; it lies in the others."
+            note += " env is the part of a step in which the models' environments ran; it lies in the others."
         made.append(table(f"Where the time went, by domain, on {device}", columns, rows, note))
     return made
 
@@ -121,7 +121,7 @@ def _model_tables(models: Sequence[Measured]) -> list[Table]:
         columns += [Column("samples/s", spare=True), Column("peak memory", spare=True)]
         columns += _shares(parts)
         columns += [Column("busy", spare=True)] if kind == "device" else []
-        columns += [Column("environment")] if any(one.environment is not None for one in of) else []
+        columns += [Column("env", spare=True)] if any(one.environment is not None for one in of) else []
         settings = settings_of([one.case for one in of], by_process=False)
         rows = [_model_row(one, setting, parts, columns) for one, setting in zip(of, settings, strict=True)]
         note = "step is the median of all steps of all processes, without a profiler."
@@ -140,7 +140,7 @@ def _model_row(one: Measured, setting: str, parts: Sequence[str], columns: Seque
         "samples/s": "" if one.samples_per_s is None else f"{one.samples_per_s:,.1f}",
         "peak memory": "" if one.peak_bytes is None else size(one.peak_bytes),
         "busy": percent(one.busy),
-        "environment": percent(one.environment),
+        "env": percent(one.environment),
         **{_NAMES[name]: percent(one.parts.get(name)) for name in parts},
     }
     return tuple(cells[column.name] for column in columns)
