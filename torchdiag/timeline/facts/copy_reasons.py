@@ -1,5 +1,6 @@
 """Which one rule may accuse each copy between host and device: the most specific whose signature it bears."""
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -141,8 +142,10 @@ def _repeated(facts: Facts, batch: BatchCopies) -> Mask:
 
 def _same_each_step(table: Copies, steps: int) -> bool:
     """Whether (nearly) every step copies the same sizes."""
-    sizes = [tuple(np.sort(table.size_bytes[table.step == step]).tolist()) for step in range(steps)]
-    return max(sizes.count(told) for told in set(sizes) - {()}) >= max(MOSTLY * steps, 2)
+    order = np.lexsort((table.size_bytes, table.step))
+    borders = np.searchsorted(table.step[order], np.arange(1, steps))
+    sizes = [tuple(part.tolist()) for part in np.split(table.size_bytes[order], borders)]
+    return max(count for told, count in Counter(sizes).items() if told) >= max(MOSTLY * steps, 2)
 
 
 def _again(facts: Facts, table: Copies) -> Mask:

@@ -56,8 +56,9 @@ def micro_steps(facts: Facts) -> MicroSteps:
     reduced = np.sort(trace.ts_ns[operators(trace, *REDUCER)])
     synced = np.searchsorted(reduced, end) > np.searchsorted(reduced, start)
     redundant = np.zeros(len(start), np.bool_)
-    for number in range(len(updates)):
-        mine = np.flatnonzero(update == number)
+    for mine in np.split(np.arange(len(start)), np.searchsorted(update, np.arange(1, len(updates) + 1)))[
+        : len(updates)
+    ]:
         if len(mine) > 1 and synced[mine].all():
             redundant[mine[:-1]] = True
     counted = np.bincount(update, minlength=len(updates) + 1)[: len(updates)]

@@ -44,9 +44,10 @@ def offloaded(facts: Facts) -> Mask:
 def _both_ways(facts: Facts, table: Copies) -> Mask:
     """bool[k]: copies of sizes that go to the device as often as to the host, where they are many."""
     found = np.zeros(len(table), np.bool_)
-    large = table.size_bytes > SCALAR_BYTES
-    for step in range(len(facts.get(steady))):
-        here = np.flatnonzero(large & (table.step == step))
+    large = np.flatnonzero(table.size_bytes > SCALAR_BYTES)
+    large = large[np.argsort(table.step[large], kind="stable")]
+    borders = np.searchsorted(table.step[large], np.arange(1, len(facts.get(steady))))
+    for here in np.split(large, borders):
         inward, outward = (here[table.direction[here] == way] for way in (TO_DEVICE, TO_HOST))
         into, into_often = np.unique(table.size_bytes[inward], return_counts=True)
         out, out_often = np.unique(table.size_bytes[outward], return_counts=True)

@@ -1,7 +1,6 @@
 """How long the steady steps take, on the host or on the devices."""
 
-import numpy as np
-
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.steady import steady
@@ -14,8 +13,7 @@ def span_ns(facts: Facts) -> int:
     """
     times, ran = facts.get(steady), facts.get(kernels)
     longest = times.total_ns
-    for device in np.flatnonzero(np.bincount(np.maximum(ran.device, 0), minlength=1)).tolist():
+    for device in distinct(ran.device).tolist():
         mine = ran.device == device
-        if mine.any():
-            longest = max(longest, int(ran.end_ns[mine].max() - ran.start_ns[mine].min()))
+        longest = max(longest, int(ran.end_ns[mine].max() - ran.start_ns[mine].min()))
     return longest
