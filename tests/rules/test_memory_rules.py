@@ -33,6 +33,7 @@ def test_memory_taken_in_every_step_is_accused(name: str):
     (suspect,) = accused(STEADY, known)
     assert suspect.title == "The allocator asks the driver for device memory 1 times a step, mostly at aten::empty"
     assert len(suspect.rows) == 4 and suspect.change.shortened.tolist() == suspect.rows.tolist()
+    assert ("expandable_segments" in suspect.fix) == (name != "cuMemCreate")  # which maps memory: they are on
 
 
 @pytest.mark.parametrize("count", [1, 2])

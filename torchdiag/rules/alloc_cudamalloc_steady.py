@@ -73,13 +73,13 @@ def check(facts: Facts) -> Iterator[Suspect]:
     often = len(taken) / len(facts.get(steady))
     where = facts.get(whereabouts).most(taken)
     at = f", mostly at {where.label}" if where.label else ""
+    more = "" if needed.expandable(facts.trace) else ", or set PYTORCH_ALLOC_CONF=expandable_segments:True"
     yield Suspect(
         title=f"The allocator asks the driver for device memory {often:.3g} times a step{at}",
         rows=taken,
         where=where,
         change=Change(shortened=taken),
-        fix="Run the largest batch once before the loop, pad what varies to a few sizes, or set "
-        "PYTORCH_ALLOC_CONF=expandable_segments:True.",
+        fix=f"Run the largest batch once before the loop, or pad what varies to a few sizes{more}.",
         reason="calls for device memory in nearly every steady step, as many in the later ones as in the earlier ones",
     )
 

@@ -66,6 +66,9 @@ def check(facts: Facts) -> Iterator[Suspect]:
     lasted = facts.trace.dur_ns[calls.row].sum() / len(rows) / 1e6
     full = _reserved_share(facts)
     told = "" if full is None else f"; up to {full:.0%} of the device's memory was reserved"
+    on = calls.expandable(facts.trace)
+    more = "" if on else "; PYTORCH_ALLOC_CONF=expandable_segments:True helps where memory is fragmented"
+    told += "; expandable segments are on already" if on else ""
     span = "the trace" if times.whole else f"{len(times)} steps"
     yield Suspect(
         title=f"{len(rows)} allocations in {span} were refused and tried again after freeing the cache "
@@ -73,8 +76,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         rows=rows,
         where=where,
         change=Change(unblocked=calls.row[calls.gives], shortened=calls.row[~calls.gives]),
-        fix="Lower the peak of memory: checkpointing, a smaller batch, or lengths padded to a few sizes; "
-        "PYTORCH_ALLOC_CONF=expandable_segments:True helps where memory is fragmented.",
+        fix=f"Lower the peak of memory: checkpointing, a smaller batch, or lengths padded to a few sizes{more}.",
         reason=f"take, give back, take again inside one operator{told}",
     )
 

@@ -38,7 +38,7 @@ First record all ranks, to see whether one is late at all, and whether it is alw
 ## References
 - AMD-AGI/TraceLens#599
 - deepspeedai/DeepSpeed#3579
-- NVIDIA/nccl#361 and NVIDIA/nccl#470: how long a collective takes when one rank is late
+- NVIDIA/nccl#361 and NVIDIA/nccl#470
 """
 
 from collections.abc import Iterator

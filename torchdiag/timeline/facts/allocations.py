@@ -7,10 +7,12 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline.distinct import distinct
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.frames_around import FramesAround
 from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.steady import steady
+from torchdiag.trace.columns import Trace
 from torchdiag.trace.vocabulary import Call, Kind
 
 Rows = NDArray[np.int64]
@@ -20,6 +22,7 @@ TAKES = re.compile(
     r"^(cudaMalloc|hipMalloc|hipExtMallocWithFlags|cuMemCreate|cuMemMap|hipMemCreate|hipMemMap)(_v\d+|_ptsz)?$"
 )
 GIVES = re.compile(r"^(cudaFree|hipFree|cuMemUnmap|cuMemRelease|hipMemUnmap|hipMemRelease)(_v\d+|_ptsz)?$")
+MAPS = re.compile(r"^(cu|hip)Mem")
 EMPTIES = re.compile(r"torch[/\\](cuda|xpu|accelerator)[/\\]memory\.py\(\d+\): empty_cache$")
 CAPTURES = re.compile(r"^(cuda|hip)Stream(Begin|End)Capture")
 FEW_RUNS = 8
@@ -56,6 +59,10 @@ class Allocations:
     def of(self, reason: Reason) -> "Allocations":
         """Those for one reason."""
         return self.part(self.reason == reason)
+
+    def expandable(self, trace: Trace) -> bool:
+        """Whether memory is mapped piece by piece: expandable segments are on already."""
+        return any(MAPS.match(trace.names[code]) is not None for code in distinct(trace.name[self.row]).tolist())
 
     @property
     def first(self) -> Rows:
