@@ -3,6 +3,7 @@
 import pytest
 
 from torchdiag.errors import TorchdiagError
+from torchdiag.models import catalogue
 from torchdiag.suite import shipped, suite_file
 from torchdiag.suite.cases import Overrides, plan
 
@@ -175,3 +176,15 @@ def test_every_shipped_suite_can_be_planned():
     assert len(suites["torchbench"].models) == 84
     sizes = [sum(name in suites["torchbench"].models for name in suites[domain].models) for domain in domains]
     assert sizes == [47, 17, 3, 3, 2, 12]
+
+
+def test_every_model_is_in_the_suite_of_its_domain_with_its_batches():
+    suites = {suite.name: suite for suite in shipped.all_shipped()}
+    for entry in catalogue.MODELS.values():
+        suite = suites["rl" if entry.domain == "reinforcement learning" else entry.domain]
+        assert entry.name in suite.models
+        assert (entry.name in suites["torchbench"].models) != entry.later
+        for run in suites["torchbench"].runs:
+            if run.targets == (entry.name,):
+                assert {mode: sizes[0] for mode, sizes in run.batches.items()} == entry.batch
+                assert set(run.modes or entry.modes) == set(entry.modes)

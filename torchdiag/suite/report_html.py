@@ -26,6 +26,7 @@ _COLOURS: Final = {
     "idle": "#d55e00",
     "uncovered": "#d55e00",
 }
+_NAMES: Final = {"python": "Python", "operator": "operators", "dataloader": "data loader"}
 _MODES: Final = {"train": "training", "eval": "inference", "": "programs"}
 
 _TEMPLATE: Final = """<!doctype html>
@@ -103,21 +104,29 @@ def _domains(graphs: Any, domains: Sequence[DomainShares]) -> list[Any]:
 
 
 def _shares(graphs: Any, models: Sequence[Measured]) -> list[Any]:
-    """A figure a mode: a bar a model."""
+    """A figure for each device and mode: a bar a model."""
     made: list[Any] = []
     eager = shares.plain(models)
-    for kind, mode in dict.fromkeys((one.kind, one.case.mode) for one in eager if one.parts):
-        of = [one for one in eager if (one.kind, one.case.mode) == (kind, mode) and one.parts]
+    for device, kind, mode in dict.fromkeys(map(_setting, eager)):
+        of = [one for one in eager if _setting(one) == (device, kind, mode) and one.parts]
+        if not of:
+            continue
         first = next(iter(of[0].parts))
         of.sort(key=lambda one: -one.parts[first])
         names = [escape(one.case.subject) for one in of]
         bars = [_bar(graphs, names, part, [one.parts[part] for one in of]) for part in of[0].parts]
-        made.append(_stacked(graphs, bars, f"By model, {_MODES.get(mode, mode)}"))
+        made.append(_stacked(graphs, bars, f"By model, {_MODES.get(mode, mode)}, on {escape(device)}"))
     return made
 
 
+def _setting(one: Measured) -> tuple[str, str, str]:
+    return one.case.options.device, one.kind, one.case.mode
+
+
 def _bar(graphs: Any, names: Any, part: str, values: list[float]) -> Any:
-    return graphs.Bar(x=names, y=values, name=part, marker_color=_COLOURS[part], hovertemplate="%{x}: %{y:.1%}")
+    return graphs.Bar(
+        x=names, y=values, name=_NAMES.get(part, part), marker_color=_COLOURS[part], hovertemplate="%{x}: %{y:.1%}"
+    )
 
 
 def _stacked(graphs: Any, bars: list[Any], title: str) -> Any:
@@ -143,9 +152,9 @@ def _bars(
     if not eager:
         return []
     bars: list[Any] = []
-    for mode in dict.fromkeys(one.case.mode for one in eager):
-        of = [one for one in eager if one.case.mode == mode]
-        name = _MODES.get(mode, mode)
+    for device, kind, mode in dict.fromkeys(map(_setting, eager)):
+        of = [one for one in eager if _setting(one) == (device, kind, mode)]
+        name = f"{_MODES.get(mode, mode)}, {escape(device)}"
         bars.append(graphs.Bar(x=[escape(one.case.subject) for one in of], y=[value(one) for one in of], name=name))
     figure = graphs.Figure(bars)
     figure.update_layout(barmode="group", title=title, template="plotly_white", yaxis={"title": unit, "type": "log"})
