@@ -39,7 +39,7 @@ def starved(facts: Facts) -> tuple[Times, Rows]:
     mine = np.flatnonzero((trace.track == driver) & np.isin(trace.kind, HOST_KINDS))
     mine = mine[~marks[trace.name[mine]]]
     native = mine[np.isin(trace.kind[mine], (Kind.OPERATOR, Kind.RUNTIME, Kind.OVERHEAD))]
-    instants = np.unique(np.concatenate((trace.ts_ns[mine], trace.ts_ns[mine] + trace.dur_ns[mine])))
+    instants = np.sort(np.concatenate((trace.ts_ns[mine], trace.ts_ns[mine] + trace.dur_ns[mine])))
     low, high = instants[:-1], instants[1:]
     long = (high - low >= HOLE_NS) & (facts.get(steady).of(low) >= 0)
     start, end = _union(facts, native)
