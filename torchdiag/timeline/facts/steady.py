@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag.timeline import intervals
 from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.first_uses import first_uses
 from torchdiag.timeline.result import Step
 from torchdiag.timeline.step_groups import median
 from torchdiag.timeline.steps import submitted_ns
@@ -17,6 +19,8 @@ MOSTLY = 0.8
 COLD_RATIO = 1.5
 """A first step that takes this many times the median of the others is a warm-up, whatever happens in it; one that does
 other things than they do is a warm-up when it takes longer at all."""
+COLD_SHARE = 0.15
+"""A step that spends this share of its time on what happens once is a warm-up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +28,10 @@ class Steady:
     """The steps to judge by: all but a first one that warms up and partial ones.
 
     `number` int64[k]: their positions among `facts.steps`. `start_ns`, `end_ns` int64[k]: when the host was in each.
-    `begun_ns`, `over_ns` int64[k]: from when the step before was over until this one is, which is when the host has left
-    it and the devices have done what it launched. The host may be several steps ahead of the devices: then only these
-    tell how long a step takes. Without steps the whole of the events is one (`whole`). `cold` says that only warm-up
-    was recorded: nothing in it need happen again.
+    `begun_ns`, `over_ns` int64[k]: from when the step before was over until this one is, which is when the host has
+    left it and the devices have done what it launched. The host may be several steps ahead of the devices: then only
+    these tell how long a step takes. Without steps the whole of the events is one (`whole`). `cold` says that only
+    warm-up was recorded: nothing in it need happen again.
     """
 
     number: NDArray[np.int64]
@@ -69,7 +73,7 @@ class Steady:
         return bool(np.count_nonzero(self.per_step(instant)) >= MOSTLY * len(self))
 
     def rows(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the rows that begin in one of these steps, in their order; work of devices, that is launched there."""
+        """Those of the rows that begin in one of these steps (work of devices: was launched there), in their order."""
         return rows[self.of(facts.get(handed_over_ns)[rows]) >= 0]
 
 
@@ -87,7 +91,7 @@ def steady(facts: Facts) -> Steady:
         low, high = (np.array([instant], np.int64) for instant in extent(facts))
         return Steady(np.zeros(1, np.int64), low, high, low, high, whole=True, cold=False)
     kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
-    warm = [index for index in kept if index or not _warms_up(steps)]
+    warm = [index for index in kept if index or not _warms_up(facts)]
     chosen = warm or kept or list(range(len(steps)))
     begun, over = paces(facts)
     start = np.array([steps[index].start_ns for index in chosen], np.int64)
@@ -140,12 +144,21 @@ def _until_next(start: Times, end: Times) -> Times:
     return np.minimum(end, np.append(start[1:], np.iinfo(np.int64).max))
 
 
-def _warms_up(steps: tuple[Step, ...]) -> bool:
+def _warms_up(facts: Facts) -> bool:
+    steps = facts.steps
     if len(steps) < 2:
         return False
     others = median([step.end_ns - step.start_ns for step in steps[1:]])
     ratio = COLD_RATIO if "first" not in steps[0].note else 1.0
-    return steps[0].end_ns - steps[0].start_ns > ratio * others
+    return steps[0].end_ns - steps[0].start_ns > ratio * others or _share_of_first_uses(facts, steps[0]) > COLD_SHARE
+
+
+def _share_of_first_uses(facts: Facts, step: Step) -> float:
+    """Share (0..1) of a step's time that goes into what happens once."""
+    rows = facts.get(first_uses)
+    start = np.clip(facts.trace.ts_ns[rows], step.start_ns, step.end_ns)
+    end = np.clip(facts.trace.ts_ns[rows] + facts.trace.dur_ns[rows], step.start_ns, step.end_ns)
+    return intervals.length(*intervals.union(start, end)) / max(step.end_ns - step.start_ns, 1)
 
 
 def extent(facts: Facts) -> tuple[int, int]:
