@@ -11,7 +11,7 @@ part of the step.
 ## How it is detected
 In steady steps: the functions of `torch.serialization` that save, `c10d::barrier`, the functions of object
 collectives, and `subprocess`. Such jobs come every so many steps: the title says in how many of those recorded. The
-gain is the steps replayed without them, spread over all steady steps.
+gain is the steps replayed without them, spread over all steady steps; the least gain keeps what they launch.
 
 ## When it does not matter
 A checkpoint every thousand steps costs little, however long it takes. A recording of a few steps that happens to hold
@@ -43,8 +43,6 @@ Drop barriers that only keep ranks tidy, and read the device's state through NVM
 
 import re
 from collections.abc import Iterator
-
-import numpy as np
 
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
@@ -89,16 +87,13 @@ def check(facts: Facts) -> Iterator[Suspect]:
             steps = len(set(times.of(facts.trace.ts_ns[here]).tolist()))
             often = steps >= MOSTLY * len(times) and len(times) > 1
             span = "the trace" if times.whole else f"{steps} of {len(times)} steps"
-            barrier = kind is Kind.OPERATOR
+            waited = waits.part(waits.inside(facts, here)).calls
             yield Suspect(
                 title=f"{title} {'once' if len(here) == 1 else f'{len(here)} times'} in {span}{place.at}",
                 rows=here,
                 where=place.where,
-                change=Change(
-                    shortened=here,
-                    unblocked=waits.part(waits.inside(facts, here)).calls,
-                    removed=activities.row[tree.launched_below(here)] if barrier else np.empty(0, np.int64),
-                ),
+                change=Change(shortened=here, unblocked=waited, removed=activities.row[tree.launched_below(here)]),
+                cautious=Change(shortened=here, unblocked=waited),
                 fix=fix,
                 reason="seen inside steady steps"
                 if often
