@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from torchdiag.errors import TorchdiagError
 from torchdiag.models.language.library import (
     TINY_VOCABULARY,
     language_model,
@@ -77,6 +78,8 @@ def distilbert(setting: Setting) -> Workload:
 
 def bigbird(setting: Setting) -> Workload:
     """BigBird base (arXiv 2007.14062) with block-sparse attention, 1024 tokens in training, 4096 in evaluation."""
+    if setting.autocast:
+        raise TorchdiagError("hf_BigBird mixes precisions where autocast forbids it; use --dtype bf16 or fp32.")
     config = library.BigBirdConfig(attention_type="block_sparse")
     length = 1024 if setting.training else 4096
     if setting.tiny:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn import functional
 
+from torchdiag.errors import TorchdiagError
 from torchdiag.models.stepping import training_step
 from torchdiag.models.workload import Setting, Workload
 
@@ -147,6 +148,10 @@ def sequential(setting: Setting) -> Workload:
 
 def batched(setting: Setting) -> Workload:
     """One batch of 32 tasks of five shots, all at once, five steps each; tiny: two tasks and steps, narrow."""
+    if setting.autocast:
+        raise TorchdiagError(
+            "functorch_maml_omniglot mixes precisions where `vmap` forbids it; use --dtype bf16 or fp32."
+        )
     steps, width = _sizes(setting)
     model = AtOnce(pooled_network(width), steps, 0.1).to(setting.device, setting.dtype)
     tasks = _random_tasks(setting, 2 if setting.tiny else 32, shots=5)

@@ -53,10 +53,9 @@ class Studio:
 
     def paint(self, canvases: Canvases, moves: Tensor) -> Canvases:
         """Draw five strokes [N, 65], one over the other: ten numbers of shape and three of colour each."""
-        strokes = moves.view(-1, NUMBERS)
-        paint = self.renderer(strokes[:, :10]).view(len(moves), STROKES, 1, *canvases.painted.shape[2:])
-        colours = strokes[:, 10:].view(len(moves), STROKES, 3, 1, 1)
-        painted = canvases.painted
+        painted, strokes = canvases.painted, moves.view(-1, NUMBERS)
+        paint = self.renderer(strokes[:, :10]).view(len(moves), STROKES, 1, *painted.shape[2:]).to(painted.dtype)
+        colours = strokes[:, 10:].view(len(moves), STROKES, 3, 1, 1).to(painted.dtype)
         for stroke in range(STROKES):
             painted = torch.lerp(painted, colours[:, stroke].expand_as(painted), paint[:, stroke])
         return Canvases(painted, canvases.target, canvases.progress + 1 / EPISODE)
@@ -105,7 +104,7 @@ class Painters:
         # Nobody waits for an episode's end: a canvas is never blank again, and progress starts over.
         self.remembered, self.canvases = (
             self.canvases,
-            Canvases(after.painted.to(self.setting.dtype), after.target, after.progress % 1),
+            Canvases(after.painted, after.target, after.progress % 1),
         )
         return reward
 
@@ -144,7 +143,7 @@ class _Learner:
 
     def _judge_step(self, after: Canvases) -> None:
         real = torch.cat([after.target, after.target], dim=1)
-        fake = torch.cat([after.painted.to(real.dtype), after.target], dim=1)
+        fake = torch.cat([after.painted, after.target], dim=1)
         judge = self.painters.judge
         with self.painters.setting.autocast_context():
             loss = judge(fake).mean() - judge(real).mean() + PENALTY * gradient_penalty(judge, real, fake)
