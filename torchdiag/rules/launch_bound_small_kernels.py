@@ -70,6 +70,8 @@ MOST_BUSY = 0.7
 LEAST_OF_IDLE = 0.5
 LEAST_OF_STEP = 0.25
 FEWEST = 10
+UNLINKED = 0.1
+"""Where so many kernels have no launch call, the idle time without a cause may be the host's."""
 APART_NS = 100_000
 """Launching operators that are further apart have something else between them."""
 LEFT, MOST_LEFT, LEAST_LEFT = 0.25, 0.6, 0.05
@@ -78,12 +80,14 @@ LEFT, MOST_LEFT, LEAST_LEFT = 0.25, 0.6, 0.05
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for the whole step."""
     busy, found, times = facts.get(gpu_busy), facts.get(kernels), facts.get(steady)
+    unlinked = float((found.call < 0).mean()) if len(found) else 0.0
     found = found.part(found.call >= 0)
     if busy is None or busy >= MOST_BUSY or len(found) < FEWEST:
         return
     runs = _stretches(facts, found.call[~_accused_elsewhere(facts, found.call)])
-    lost = _idle_ns(facts, runs)
-    if lost < LEAST_OF_IDLE * facts.get(idle).total_ns() or lost < LEAST_OF_STEP * times.total_ns:
+    lost, unknown = _idle_ns(facts, runs), facts.get(idle).total_ns(Cause.UNKNOWN, Cause.UNATTRIBUTED)
+    least = max(LEAST_OF_IDLE * facts.get(idle).total_ns(), LEAST_OF_STEP * times.total_ns)
+    if lost + (unknown if unlinked >= UNLINKED else 0) < least:
         return
     often, usual = len(found) / len(times), float(np.median(found.dur_ns))
     when = "in the trace" if times.whole else "a step"
@@ -97,8 +101,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
         fix='Compile the step with torch.compile(mode="reduce-overhead"), or capture it with '
         "torch.cuda.make_graphed_callables; else a larger batch, or fewer and larger operators.",
         reason=f"Python, operators and launches account for {lost / times.total_ns:.0%} of the time; the gain assumes "
-        "that graphs leave a quarter of that (60 % at the least gain, 5 % at the most)",
+        "that graphs leave a quarter of that (60 % at the least gain, 5 % at the most)"
+        if lost >= least
+        else f"{unlinked:.0%} of the kernels have no launch call in the trace, so that their gaps have no known cause: "
+        "record with a torch that traces driver calls",
         confidence="medium",
+        verdict=None if lost >= least else "cannot-tell",
     )
 
 

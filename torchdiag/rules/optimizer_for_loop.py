@@ -69,7 +69,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     batched = found.counted("aten::_foreach_", "aten::_fused_", "aten::_multi_tensor")
     looping = (batched == 0) & ~found.multi_tensor & (found.parameters >= (FEWEST if device else FEWEST_ON_CPU))
     found = found.part(np.flatnonzero(looping))
-    for place in few_places(facts, found.row):
+    for place in few_places(facts, found.first):
         here = found.part(place.chosen)
         if not device and here.name not in FUSED_ON_CPU:
             continue

@@ -65,7 +65,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     foreach, fused = found.counted("aten::_foreach_"), found.counted("aten::_fused_")
     found = found.part(np.flatnonzero((foreach > 0) & (fused == 0)))
     activities = facts.partition.activities
-    for place in few_places(facts, found.row):
+    for place in few_places(facts, found.first):
         here = found.part(place.chosen)
         launched = here.launched
         host = int(trace.dur_ns[here.row].sum())

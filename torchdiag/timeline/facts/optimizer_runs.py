@@ -46,6 +46,14 @@ class OptimizerRuns:
         text = self.trace.names[int(self.trace.name[self.row[0]])] if len(self) else ""
         return text.removeprefix(MARK).removesuffix(".step") or "optimizer"
 
+    @property
+    def first(self) -> Rows:
+        """The first operator of each run, the run itself where it has none: what tells the place in old traces."""
+        first = self.row.copy()
+        run, at = np.unique(self.run, return_index=True)
+        first[run] = self.top[at]
+        return first
+
     def part(self, chosen: Rows) -> "OptimizerRuns":
         """Some of the runs, by number, ascending."""
         number = np.full(len(self.row), -1, np.int64)
