@@ -1,7 +1,8 @@
 """What-ifs counted by hand. All times are microseconds; a row is the place of its event in the trace."""
 
 import pytest
-from whatif import WhatIf, copy, frame, kernel, launch, mark, op, rows, sync
+from whatif import US, WhatIf, copy, frame, kernel, launch, mark, op, rows, sync
+from written import Event, event
 
 from torchdiag.timeline.changes import Change
 
@@ -286,22 +287,45 @@ def test_an_upload_from_pageable_memory_holds_its_caller_almost_to_its_end():
     assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [160]
 
 
-@pytest.mark.parametrize("told_by", ["calls", "times"])
-def test_work_of_one_stream_that_waits_for_another(told_by):
-    """The kernel of stream 20 is launched at 25 and begins 1 after the one of stream 7 has ended."""
-    calls = [
-        sync(10, 12, "cudaEventRecord"),
-        sync(12, 14, "cudaStreamWaitEvent"),
-    ]
+def record(start: float, call: int, recorded: int, kind: str, stream: int = -1) -> Event:
+    """The profiler's record of a call that waits for the event that another call recorded on stream 7."""
+    args = {"device": 0, "stream": stream, "correlation": call, "cuda_sync_kind": kind}
+    args |= {"wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": recorded}
+    return event("cuda_sync", kind, int(start * US), 1000, (0, stream), args)
+
+
+@pytest.mark.parametrize(("told_by", "start"), [("records", 160), ("calls", 160), ("times", 116)])
+def test_work_of_one_stream_that_waits_for_another(told_by, start):
+    """The kernel of stream 20 is launched at 25 and begins 45, or just 1, after the one of stream 7 has ended."""
+    calls = [launch(10, 2, 5, "cudaEventRecord"), launch(12, 2, 6, "cudaStreamWaitEvent")]
     told = WhatIf(
-        mark(0, 0, 150),
+        mark(0, 0, 30),
         launch(0, 10, 1),
         kernel(15, 100, 1),
         launch(20, 5, 2),
-        kernel(116, 30, 2, stream=20),
-        *(calls if told_by == "calls" else []),
+        kernel(start, 30, 2, stream=20),
+        *(calls if told_by != "times" else []),
+        *([record(12, 6, 5, "Stream Wait Event", stream=20)] if told_by == "records" else []),
     )
-    assert told.steps() == [150]
-    assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [150]
-    assert told.idle() == [20]
-    assert told.idle(Change(scaled=rows(2), device_scale=0.5)) == [70]
+    assert told.steps() == [start + 30]
+    assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [start + 30 - 50]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_call_that_waits_for_an_event_waits_for_what_was_submitted_before_it(recorded):
+    """Two kernels of 100 on stream 7; the event lies between them, and the host goes on 3 after the first."""
+    told = WhatIf(
+        mark(0, 0, 268),
+        launch(0, 10, 1),
+        kernel(15, 100, 1),
+        launch(10, 5, 5, "cudaEventRecord"),
+        launch(15, 5, 2),
+        kernel(115, 100, 2),
+        launch(20, 98, 6, "cudaEventSynchronize"),
+        op(118, 268),
+        *([record(20, 6, 5, "Event Sync")] if recorded else []),
+    )
+    assert told.steps() == [268]
+    assert told.steps(Change(scaled=rows(2), device_scale=0.5)) == [218]
+    assert told.steps(Change(scaled=rows(5), device_scale=0.5)) == [268]
+    assert told.steps(Change(unblocked=rows(6))) == [215]

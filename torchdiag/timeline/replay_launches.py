@@ -46,6 +46,8 @@ def launches_of(trace: Trace, lanes: Lanes, scope: Scope, tracks: NDArray[np.boo
     within = lanes.start_ns < call_end
     previous_end = np.where(lanes.before == NONE, scope.start_ns, lanes.end_ns[lanes.before])
     at_once = linked & (previous_end <= call_start) & (lanes.row != NONE)
+    alone = at_once & ~_busy(lanes, call_start)
+    at_once = alone if alone.any() else at_once
     usual_from_start = _median(lanes.start_ns[at_once] - call_start[at_once], USUAL_LATENCY_NS)
     usual_from_end = _median(np.maximum(lanes.start_ns[at_once] - call_end[at_once], 0), USUAL_LATENCY_NS // 2)
     instant = np.where(within, call_start, call_end)
@@ -58,6 +60,16 @@ def launches_of(trace: Trace, lanes: Lanes, scope: Scope, tracks: NDArray[np.boo
     least = np.where(linked, least, usual_from_start)
     known = np.flatnonzero(linked | (guessed != NONE))
     return Launches(known, track[known], instant[known], least[known], usual_from_start)
+
+
+def _busy(lanes: Lanes, instant: Times) -> NDArray[np.bool_]:
+    """bool[m]: whether any device has work at each instant."""
+    if not len(lanes):
+        return np.zeros(len(instant), np.bool_)
+    order = np.argsort(lanes.start_ns, kind="stable")
+    reached = np.maximum.accumulate(lanes.end_ns[order])
+    place = np.searchsorted(lanes.start_ns[order], instant, side="right") - 1
+    return (place >= 0) & (reached[np.maximum(place, 0)] > instant)
 
 
 def _unlinked(lanes: Lanes, linked: NDArray[np.bool_]) -> Numbers:
