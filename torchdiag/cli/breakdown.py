@@ -60,17 +60,22 @@ def run(
 def _print_one(path: str, options: Options, form: Form) -> None:
     import os  # noqa: PLC0415
     import sys  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
 
     # numpy starts a thread of its linear algebra for every core, and they spin; nothing here has a use for them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-    from torchdiag import api  # noqa: PLC0415
+    from torchdiag.cli.reading import read  # noqa: PLC0415
     from torchdiag.report.plain_text import plain  # noqa: PLC0415
     from torchdiag.report.progress import reading  # noqa: PLC0415
 
     with reading(plain(path)) as progress:
+        trace = path if Path(path).is_dir() else read(path, progress)
+
+        from torchdiag import api  # noqa: PLC0415 - imported while the trace was read
+
         found = api.breakdown(
-            path,
+            trace,
             steps=options.steps,
             window=options.window,
             device=options.device,

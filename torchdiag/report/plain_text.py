@@ -4,8 +4,6 @@ A trace comes from anywhere. A kernel's name may hold an escape sequence that re
 forges a line of the report, or a mark that makes the text after it run from right to left.
 """
 
-from rich.cells import cell_len, chop_cells
-
 
 def plain(text: str) -> str:
     r"""The text with everything that is no visible character written as an escape (`\x1b`, `\u202e`)."""
@@ -19,6 +17,8 @@ def shorten(text: str, width: int, ellipsis: str = "…") -> str:
 
     The end is kept a little longer than the start: it holds the file's name, the line and the function.
     """
+    from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - JSON is written without it
+
     if cell_len(text) <= width:
         return text
     room = width - cell_len(ellipsis)
