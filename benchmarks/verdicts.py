@@ -47,8 +47,9 @@ def main() -> None:
     demanded = sum(not told.endswith("(may)") for item in scores for told in item.right)
     bounds = sum(not item.bound for item in scores)
     if scores:
-        print(f"real traces: {len(scores)}, precision {right / max(right + wrong, 1):.3f} ({right} right, {wrong} wrong),")
-        print(f"  recall {demanded / max(demanded + missing, 1):.3f} ({demanded} of {demanded + missing} demanded),")
+        print(f"real traces: {len(scores)}")
+        print(f"  precision {right / max(right + wrong, 1):.3f} ({right} right, {wrong} wrong)")
+        print(f"  recall {demanded / max(demanded + missing, 1):.3f} ({demanded} of {demanded + missing} demanded)")
         print(f"  bound_by right in {bounds} of {len(scores)}")
 
 
