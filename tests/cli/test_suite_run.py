@@ -184,6 +184,19 @@ def test_an_interrupt_keeps_what_is_done(waiting):
     assert both(place)["waits"].status == "failed"
 
 
+def test_another_python_takes_turns(tmp_path):
+    (tmp_path / "quick.py").write_text("raise SystemExit(4)")
+    (tmp_path / "two.toml").write_text('processes = 2\nrun = [ { script = "quick.py" } ]\n')
+    code, text, _ = command("run", "two.toml", "--against", sys.executable, "--out", "out", cwd=tmp_path)
+    assert code == 2
+    assert f"With {sys.executable}:" in text
+    assert "torchdiag suite compare out out/against" in text
+    sides = {"own": folders.read(tmp_path / "out"), "other": folders.read(tmp_path / "out" / "against")}
+    began = sorted((one.began, side) for side, folder in sides.items() for one in folder.outcomes())
+    assert [side for _, side in began] in (["own", "other", "other", "own"], ["other", "own", "own", "other"])
+    assert {one.kind for folder in sides.values() for one in folder.outcomes()} == {"exit"}
+
+
 def test_two_do_not_run_in_one_folder(waiting):
     place, _, _ = waiting
     code, _, errors = command("run", "two.toml", "--resume", "--out", "out", cwd=place)

@@ -65,8 +65,8 @@ def _left(folder: SuiteFolder, against: SuiteFolder | None, cases: Sequence[Case
         if outcome.status in ("complete", "partial", "failed")
     }
     tasks: list[Task] = []
-    for number, case in enumerate(cases):
-        turn = sides if (number + case.process) % 2 else sides[::-1]
+    for case in cases:
+        turn = sides if case.process % 2 else sides[::-1]
         tasks += [Task(side, case) for side in turn if (side.path, case.id) not in done]
     return tasks
 

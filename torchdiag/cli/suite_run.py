@@ -60,7 +60,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
     from torchdiag.suite import folder as folders  # noqa: PLC0415
     from torchdiag.suite import shipped  # noqa: PLC0415
-    from torchdiag.suite.cases import Overrides, choose, plan  # noqa: PLC0415
+    from torchdiag.suite.cases import Overrides, choose, plan, refreshed  # noqa: PLC0415
 
     if resume:
         given = {
@@ -78,7 +78,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         folder = folders.read(folders.latest(name) if out is None else out)
         if folder.plan.suite != name:
             raise TorchdiagError(f"{folder.path} holds a run of the suite {folder.plan.suite}, not of {name}")
-        cases = choose(folder.plan.cases, tuple(only or ()), name)
+        cases = [refreshed(case) for case in choose(folder.plan.cases, tuple(only or ()), name)]
         go(folder, cases, accelerators.find(), jobs)
         return
     chosen = shipped.find(suite)

@@ -45,7 +45,7 @@ def run(
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
     from torchdiag.suite import folder as folders  # noqa: PLC0415
     from torchdiag.suite import shipped, tuning  # noqa: PLC0415
-    from torchdiag.suite.cases import Overrides, choose, plan  # noqa: PLC0415
+    from torchdiag.suite.cases import Overrides, choose, plan, refreshed  # noqa: PLC0415
 
     chosen = shipped.find(suite)
     name = f"tune-{chosen.name}"
@@ -55,7 +55,7 @@ def run(
         if useless:
             raise TorchdiagError(f"--resume goes on as the run began; {' and '.join(useless)} cannot change that")
         folder = folders.read(folders.latest(name) if out is None else out)
-        cases = choose(folder.plan.cases, tuple(only or ()), name)
+        cases = [refreshed(case) for case in choose(folder.plan.cases, tuple(only or ()), name)]
     else:
         overrides = Overrides(
             only=tuple(only or ()),

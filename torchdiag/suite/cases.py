@@ -24,7 +24,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a suite: one target, once, in a process of its own.
 
     `id` names its folder; runs of the same in several processes share the `group`, and `process` counts them from 1.
-    `subject` is the model, or what the suite calls a program of the user's. `known` is False for a model that this
+    `subject` is the model, or what the suite calls a program of the user's; `domain` is empty for a model that this
     torchdiag does not have. `memory_bytes` limits its resident memory, None where the suite sets no limit.
     """
 
@@ -36,7 +36,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     options: ProfileOptions
     process: int = 1
     memory_bytes: int | None = None
-    known: bool = True
 
     @property
     def mode(self) -> str:
@@ -166,8 +165,15 @@ def _case(run: RunEntry, target: str, options: ProfileOptions) -> Case:
         task=entry.task if entry is not None else "",
         options=options,
         memory_bytes=run.memory_bytes,
-        known=entry is not None or run.kind != "model",
     )
+
+
+def refreshed(case: Case) -> Case:
+    """The case of a plan made earlier, whose model may have come with a newer torchdiag since."""
+    entry = catalogue.MODELS.get(case.options.target)
+    if case.domain or case.options.target_kind != "model" or entry is None:
+        return case
+    return msgspec.structs.replace(case, domain=entry.domain, task=entry.task)
 
 
 def _processes(run: RunEntry, overrides: Overrides, parts: Sequence[str], case: Case) -> Iterator[Case]:

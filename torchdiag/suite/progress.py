@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from torchdiag.report.figures import duration
 from torchdiag.report.plain_text import plain, shorten
 from torchdiag.suite.cases import Case
 from torchdiag.suite.outcome import Outcome
@@ -93,6 +92,14 @@ class _Shown:
         self._bar.update(self._task, description=shorten(plain(text), _LONGEST))
 
 
+def _clock(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h 10 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 60:
+        return f"{round(seconds)} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 @contextmanager
 def shown(total: int, left: int, jobs: int) -> Generator["Silent | _Shown"]:
     """Yield a listener that draws a bar on standard error, `left` of `total` runs to go; silent on no terminal."""
@@ -111,7 +118,7 @@ def shown(total: int, left: int, jobs: int) -> Generator["Silent | _Shown"]:
         def render(self, task: Task) -> Text:
             """What stands in the column."""
             seconds = remaining.seconds(time.monotonic())
-            return Text("" if seconds is None else f"{duration(round(seconds) * 1_000_000_000)} left")
+            return Text("" if seconds is None else f"{_clock(seconds)} left")
 
     bar = Progress(
         BarColumn(bar_width=24),

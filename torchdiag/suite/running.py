@@ -163,7 +163,7 @@ class Runner:
         python = task.folder.plan.python
         own = python_command("torchdiag.suite.worker", [], _ROOT)
         process = subprocess.Popen(
-            [python, "-m", "torchdiag.suite.worker"] if python else own,
+            [python, "-P", "-m", "torchdiag.suite.worker"] if python else own,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -8,11 +8,11 @@ from torchdiag.suite.cases import Case
 
 def reason(case: Case) -> tuple[str, str] | None:
     """The kind (`unknown-model`, `package`) and a sentence; None for a run that can be tried."""
-    if not case.known:
-        return "unknown-model", f"{case.subject} is not in this torchdiag."
-    entry = catalogue.MODELS.get(case.options.target) if case.options.target_kind == "model" else None
-    if entry is None:
+    if case.options.target_kind != "model":
         return None
+    entry = catalogue.MODELS.get(case.options.target)
+    if entry is None:
+        return "unknown-model", f"{case.subject} is not in this torchdiag."
     missing = entry.missing_packages()
     # Without torch nothing runs, which is told once.
     if not missing or find_spec("torch") is None:
