@@ -1,5 +1,7 @@
 """Each doubt about a trace is told, with its numbers; a healthy trace has none."""
 
+from dataclasses import replace
+
 import pytest
 from hand import trace
 from written import call, copy, event, frame, kernel, mark, operator, overhead
@@ -8,10 +10,11 @@ from torchdiag.timeline.activity import collect
 from torchdiag.timeline.health import health
 from torchdiag.timeline.marks import marks
 from torchdiag.timeline.steps import steps
+from torchdiag.trace.quality import Quality
 
 
-def notes(*events, overruns=0, **top_level):
-    data = trace(*events, **top_level)
+def notes(*events, overruns=0, damage=(), **top_level):
+    data = replace(trace(*events, **top_level), quality=tuple(Quality(code, code) for code in damage))
     activities, _ = collect(data)
     table, _ = steps(data, activities, marks(data))
     return {note.code: note for note in health(data, activities, table, overruns=overruns)}
@@ -132,8 +135,17 @@ def test_the_likely_reason_for_it(top_level, events, reason):
     assert reason in notes(operator(0, 50), call(5, 5, 1), *events, **top_level)["gpu-not-recorded"].message
 
 
+@pytest.mark.parametrize("damage", ["truncated-json", "truncated-gzip", "bad-gzip"])
+def test_a_cut_explains_missing_work_better_than_the_profiler_does(damage):
+    message = notes(operator(0, 50), call(5, 5, 1), damage=[damage])["gpu-not-recorded"].message
+    assert "cut short" in message
+    assert "Activity" not in message
+    assert "CUPTI" not in message
+
+
 def test_a_trace_of_the_host_alone():
-    assert "host-only" in notes(operator(0, 50))
+    assert "The trace has no GPU work" in notes(operator(0, 50))["host-only"].message
+    assert "What is left of the trace" in notes(operator(0, 50), damage=["truncated-json"])["host-only"].message
 
 
 def test_several_ranks():

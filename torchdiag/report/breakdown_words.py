@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from torchdiag.report.figures import counted, duration, rough_percent
 from torchdiag.report.plain_text import plain, shorten
 from torchdiag.timeline.result import Breakdown, Cause, DeviceBreakdown, HostBreakdown, Place, Window
+from torchdiag.trace.quality import CUT_SHORT
 
 NOT_RECORDED = "gpu-not-recorded"
-CUT_SHORT = {"truncated-json", "truncated-gzip", "bad-gzip"}
 """Quality code of a trace with launch calls and no device activity."""
 
 HOST_ONLY = "host-only"
@@ -212,7 +212,6 @@ def without_gpu(breakdown: Breakdown) -> tuple[str, str]:
     """Why a breakdown has no device, in a sentence without its end and in a few words."""
     codes = {note.code for note in breakdown.trace.quality}
     if codes & CUT_SHORT:
-        # Exporters write GPU work after the host's, so that a cut takes it first.
         long = "The trace is cut short and what is left holds no GPU work, so how busy the GPU was cannot be told"
         return long, "cut short before any GPU work"
     if NOT_RECORDED in codes:

@@ -9,7 +9,7 @@ from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.missing_replays import unseen_launches
 from torchdiag.timeline.result import Step
 from torchdiag.trace.columns import MISSING, Trace
-from torchdiag.trace.quality import Quality
+from torchdiag.trace.quality import CUT_SHORT, Quality
 from torchdiag.trace.vocabulary import Call, Kind
 
 MATCH_RATE = 0.98
@@ -26,13 +26,15 @@ def not_recorded(trace: Trace, activities: Activities) -> Quality | None:
     if len(activities):
         return None
     launches = int(np.count_nonzero(trace.call == Call.LAUNCH))
+    cut_short = any(note.code in CUT_SHORT for note in trace.quality)
     if not launches:
-        return Quality("host-only", "The trace has no GPU work and no launch calls: it tells of the host alone.", 1)
-    return Quality(
-        "gpu-not-recorded",
-        f"{launches:,} launch calls but no GPU activity: the GPU's work was not recorded. {_reason(trace)}",
-        launches,
-    )
+        what = "What is left of the trace" if cut_short else "The trace"
+        return Quality("host-only", f"{what} has no GPU work and no launch calls: it tells of the host alone.", 1)
+    if cut_short:
+        why = "the trace is cut short, most likely before the GPU's work, which is written after the host's."
+    else:
+        why = f"the GPU's work was not recorded. {_reason(trace)}"
+    return Quality("gpu-not-recorded", f"{launches:,} launch calls but no GPU activity: {why}", launches)
 
 
 def unlinked(trace: Trace, activities: Activities) -> Quality | None:

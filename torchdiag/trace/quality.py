@@ -5,6 +5,9 @@ from typing import Any
 
 from torchdiag.errors import TorchdiagError
 
+CUT_SHORT = frozenset({"truncated-json", "truncated-gzip", "bad-gzip"})
+"""Codes of traces whose end is missing. Exporters write GPU work after the host's, so that a cut takes it first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
