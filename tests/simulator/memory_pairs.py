@@ -75,7 +75,7 @@ def memory_pairs() -> list[Pair]:
         ),
         pair(
             "deterministic-fill",
-            Script(net=Net(batch=8192, linear_us=70), prepare=fill_new_memory),
+            Script(net=Net(batch=8192, linear_us=70), batch=Tensor((64, 512), "long int"), prepare=fill_new_memory),
             "new tensors are not filled before they are written",
             prepare=leave_new_memory,
         ),

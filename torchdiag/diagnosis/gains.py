@@ -1,5 +1,6 @@
 """What fixing each suspect wins, by replaying the steps without it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -57,8 +58,8 @@ def weigh(facts: Facts, charges: Iterable[Charge]) -> list[Weighed]:
     """The gain of every suspect, in the order in which families may claim.
 
     Families are taken away one after the other in that order, so that the expected gains add up to no more than all of
-    them win together; within a family the common gain is split by what each wins alone. The least is the smaller, the
-    most the greater of both, and none exceeds what `bound_ns` says.
+    them win together; within a family the common gain is split. The least is the smaller, the most the greater of that
+    and of what each wins alone, and none exceeds what `bound_ns` says.
     """
     weighed: list[Weighed] = []
     gone: list[Change] = []
@@ -75,8 +76,7 @@ def weigh(facts: Facts, charges: Iterable[Charge]) -> list[Weighed]:
             group, saved_before = max(saved - saved_before, 0.0), max(saved, saved_before)
         else:
             group = 0.0
-        shares = _shares(facts, tried)
-        for (charge, alone), share in zip(tried, shares, strict=True):
+        for (charge, alone), share in zip(tried, _shares(facts, tried), strict=True):
             common = group if len(changes) > 1 else None
             weighed.append(_weighed(facts, charge, alone, group * share, common, owners))
     return weighed
@@ -98,9 +98,17 @@ def _alone(facts: Facts, suspect: Suspect) -> float:
 
 
 def _shares(facts: Facts, tried: list[tuple[Charge, float]]) -> list[float]:
-    """How the members of a family share its gain: by what each wins alone, else by the time each is accused of."""
+    """How the members of a family, the greatest gain first, share what all of them win.
+
+    Where they win less together than one by one, they win the same time: it goes to those first that win most of it
+    alone. Else each has a share by what it wins alone, or by the time it is accused of where none wins anything alone.
+    """
+    changes = [charge.suspect.change for charge, _ in tried if charge.suspect.change is not None]
     weights = np.array([alone for _, alone in tried])
-    if not weights.any():
+    together = saved_ns(facts, changes) if len(changes) > 1 else math.inf
+    if weights.sum() > together:
+        weights = np.diff(np.minimum(np.cumsum(weights), together), prepend=0.0)
+    elif not weights.any():
         times = [charge.suspect.change for charge, _ in tried]
         found = [accused(facts, change) if change is not None else Accused(0, 0) for change in times]
         weights = np.array([time.host_ns + time.device_ns for time in found])

@@ -9,10 +9,12 @@ records a stack for every operator.
 
 ## How it is detected
 Inside `autograd::engine::evaluate_function: ...`, `aten::isnan`, `aten::any` and a read of the result for most nodes of
-the backward pass, in every step. The gain replays the step without these operators and their waits.
+the backward pass, in every step. The gain replays the step without these operators and their waits, and without the
+keeping of stacks where the recording shows it (with stacks).
 
 ## When it does not matter
-Nothing else looks like this. The stacks that the forward pass records come on top of the gain.
+Nothing else looks like this. Without stacks in the recording, those that the forward pass keeps come on top of the
+gain.
 
 ## How to fix it
 Before:
@@ -67,19 +69,24 @@ def check(facts: Facts) -> Iterator[Suspect]:
     outer = tree.mask(nodes)
     checks = times.rows(facts, operators(trace, *CHECKS))
     checks = checks[(tree.parent[checks] >= 0) & outer[np.maximum(tree.parent[checks], 0)]]
-    waits = facts.get(blocking)
+    waits, keeping = facts.get(blocking), times.rows(facts, named(trace, Kind.PYTHON, _keeps_stack))
     yield Suspect(
         title=f"Anomaly detection is on: {len(nans) / len(times):.4g} gradients a step are checked for NaN",
         rows=nans,
         change=Change(
             unblocked=waits.part(waits.inside(facts, checks)).calls,
-            shortened=checks,
+            shortened=np.concatenate((checks, keeping)),
             removed=facts.partition.activities.row[tree.launched_below(checks)],
         ),
         fix="Remove torch.autograd.set_detect_anomaly(True) (and detect_anomaly=True of a trainer); use it only while "
         "looking for a NaN.",
         reason="most nodes of the backward pass check their gradients for NaN",
     )
+
+
+def _keeps_stack(name: str) -> bool:
+    """Whether a function is what writes the stack of a forward operator down."""
+    return name.endswith(": format_stack") and "traceback.py(" in name
 
 
 RULE = Rule("anomaly-mode-on", Family.SYNC, check)

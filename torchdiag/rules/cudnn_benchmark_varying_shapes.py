@@ -9,9 +9,10 @@ With `benchmark` on, cuDNN tries every algorithm for each new shape and remember
 never meet what was remembered.
 
 ## How it is detected
-In steady steps, calls of one convolution operator that take at least ten times its median on the host, have shapes seen
-for the first time, and launch at least four different kernels. The gain replays the step with these calls at the usual
-length and with one of their kernels each.
+In steady steps, calls of one convolution operator that take at least ten times as long on the host as those of shapes
+seen before (as its median where there are none), have shapes seen for the first time, and launch at least four
+different kernels. The gain replays the step with these calls at the usual length, without their waits, and with one of
+their kernels each.
 
 ## When it does not matter
 The first call for a fixed shape is a warm-up. With a handful of shapes the search ends after a few steps.
@@ -44,6 +45,7 @@ import numpy as np
 from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
+from torchdiag.timeline.facts.blocking import blocking
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.nesting import nesting
 from torchdiag.timeline.facts.slow_calls import slow_calls
@@ -75,7 +77,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     stricken = int(np.count_nonzero(times.per_step(trace.ts_ns[rows])))
     if stricken < 2:
         return
-    where = facts.get(whereabouts).most(rows)
+    where, waits = facts.get(whereabouts).most(rows), facts.get(blocking)
     at = f" at {where.label}" if where.label else ""
     yield Suspect(
         title=f"cuDNN searches for algorithms in {stricken} of {len(times)} warm steps, for {len(rows)} new shapes",
@@ -84,6 +86,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         change=Change(
             shortened=rows,
             host_scale=min(usual / float(trace.dur_ns[rows].sum()), 1.0),
+            unblocked=waits.part(waits.inside(facts, rows)).calls,
             removed=np.array(extra, np.int64),
         ),
         fix="Set torch.backends.cudnn.benchmark = False, or pad or bucket the inputs to a few sizes"

@@ -1,16 +1,16 @@
 """cuDNN attention plans anew for every new length.
 
 ## What it finds
-Calls of `scaled_dot_product_attention` with cuDNN's backend that block the host for a tenth of a second or more,
+Calls of `scaled_dot_product_attention` with cuDNN's backend that block the host for milliseconds up to a second,
 whenever their shapes are new.
 
 ## Why it is slow
 The cuDNN backend builds an execution plan per shape. With batches of ever new lengths every other step pays for one.
 
 ## How it is detected
-Calls of `aten::_scaled_dot_product_cudnn_attention` or its backward in steady steps that take at least 20 ms and ten
-times their median, with shapes that were not seen before. The gain replays the step with these calls at their usual
-length.
+Calls of `aten::_scaled_dot_product_cudnn_attention` or its backward in steady steps that take at least 2 ms and ten
+times as long as those of shapes seen before (as their median where there are none), with shapes that were not. The gain
+replays the step with these calls at their usual length.
 
 ## When it does not matter
 The first call of a program. A few fixed lengths are planned for once.
@@ -50,7 +50,7 @@ from torchdiag.timeline.facts.whereabouts import whereabouts
 ATTENTION = frozenset(
     ("aten::_scaled_dot_product_cudnn_attention", "aten::_scaled_dot_product_cudnn_attention_backward")
 )
-SLOWER, LEAST_NS = 10, 20_000_000
+SLOWER, LEAST_NS = 10, 2_000_000
 
 
 def check(facts: Facts) -> Iterator[Suspect]:

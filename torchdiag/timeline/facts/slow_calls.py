@@ -17,7 +17,8 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SlowCalls:
-    """`slow`: rows of the calls in steady steps that take `ratio` times the median call; `usual_ns`: that median.
+    """`slow`: rows of the calls in steady steps that take `ratio` times the usual one, `usual_ns`: the median of those
+    whose shapes were seen before, of all where there are none.
 
     `new_shape` bool: whether the shapes of each were seen here for the first time; `shapes`: how many there are.
     """
@@ -30,7 +31,7 @@ class SlowCalls:
 
 
 def slow_calls(facts: Facts, names: frozenset[str], ratio: float, least_ns: int) -> list[SlowCalls]:
-    """For each operator among `names`: its calls that take at least `ratio` times the median and `least_ns`."""
+    """For each operator among `names`: its calls that take at least `ratio` times the usual and `least_ns`."""
     trace, times = facts.trace, facts.get(steady)
     every = named(trace, Kind.OPERATOR, names.__contains__)
     every = every[np.argsort(trace.ts_ns[every], kind="stable")]
@@ -44,7 +45,7 @@ def slow_calls(facts: Facts, names: frozenset[str], ratio: float, least_ns: int)
         calls, shape, first = calls[inside], shape[inside], first[inside]
         if not len(calls):
             continue
-        usual = median(trace.dur_ns[calls].tolist())
+        usual = median(trace.dur_ns[calls if first.all() else calls[~first]].tolist())
         slow = (trace.dur_ns[calls] >= ratio * usual) & (trace.dur_ns[calls] >= least_ns)
         answers.append(SlowCalls(calls[slow], first[slow], usual, len(calls), len(set(shape.tolist()))))
     return answers
