@@ -230,6 +230,9 @@ def test_a_function_for_real(tmp_path):
     )
     assert code == 0, errors
     assert "KeyError at work.py:8 look_up, handled at line 9" in text
+    end = text.splitlines()[-12:]  # what to do comes last, before how to look at it
+    assert any(line.startswith("No device took part: the step is CPU work.") for line in end)
+    assert end[-1] == "See it in Perfetto: torchdiag open run"
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["status"] == "complete"
     assert result["recorder"]["exceptions_per_step"] == [2, 2, 2]
