@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from torchdiag.diagnosis.diagnose import LOWER, diagnose, in_order
+from torchdiag.diagnosis.summary import summary
 from torchdiag.errors import TorchdiagError
 from torchdiag.findings.finding import Diagnosis, Finding, Gain, Summary
 from torchdiag.findings.rule import Rule
@@ -34,7 +35,8 @@ def diagnose_run(light: Facts, folder: RunFolder, asked: Iterable[Rule] | None =
         return replace(found, path=str(folder.path))
     findings = merged(found, other)
     unchecked = tuple(item for item in found.unchecked if item.rule in {left.rule for left in other.unchecked})
-    return replace(found, path=str(folder.path), findings=findings, unchecked=unchecked)
+    told = summary(light, findings)
+    return replace(found, path=str(folder.path), summary=told, findings=findings, unchecked=unchecked)
 
 
 def merged(light: Diagnosis, detail: Diagnosis) -> tuple[Finding, ...]:
