@@ -59,7 +59,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
     from torchdiag.cli.suite_going import go  # noqa: PLC0415
     from torchdiag.errors import TorchdiagError  # noqa: PLC0415
     from torchdiag.suite import folder as folders  # noqa: PLC0415
-    from torchdiag.suite import shipped  # noqa: PLC0415
+    from torchdiag.suite import other_python, shipped  # noqa: PLC0415
     from torchdiag.suite.cases import Overrides, choose, plan, refreshed  # noqa: PLC0415
 
     if resume:
@@ -93,7 +93,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option
         timeout_s=timeout,
     )
     if against is not None:
-        accelerators.find(against)
+        other_python.check(against)
     cases = plan(chosen, overrides, seen.kind)
     folder = folders.make(out, chosen.name, chosen.description, cases)
     if against is not None:

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag.history.run_result import RunResult
+from torchdiag.models.workload import ENVIRONMENT_MARK
 from torchdiag.suite.outcome import Counters, DeviceTime, Figures, HostTime
 from torchdiag.timeline import intervals
 from torchdiag.timeline.marks import marks
 from torchdiag.timeline.result import Breakdown
 from torchdiag.trace.columns import NO_TEXT, Trace
 from torchdiag.trace.vocabulary import Kind
-
-ENVIRONMENT: Final = "environment"
-"""The annotation around what a reinforcement learning model's environment does."""
 
 _ATEN: Final = "aten::"
 
@@ -129,7 +127,7 @@ def _operators(trace: Trace, steps: NDArray[np.int64]) -> dict[str, int]:
 def _environment(trace: Trace, steps: NDArray[np.int64]) -> int | None:
     """Nanoseconds of the steps in which the environment ran; None where the model has none."""
     # The last is for NO_TEXT, which is -1.
-    named = np.append(trace.names.codes_where(lambda name: name == ENVIRONMENT), False)
+    named = np.append(trace.names.codes_where(lambda name: name == ENVIRONMENT_MARK), False)
     rows = np.flatnonzero((trace.kind == Kind.ANNOTATION) & named[trace.name])
     if not len(rows) or not len(steps):
         return None

@@ -18,7 +18,7 @@ import msgspec
 from torchdiag.capture.accelerators import Accelerators
 from torchdiag.capture.process import python_command
 from torchdiag.errors import TorchdiagError
-from torchdiag.suite import memory_limit, outcome, skips
+from torchdiag.suite import memory_limit, other_python, outcome, skips
 from torchdiag.suite.cases import Case
 from torchdiag.suite.folder import SuiteFolder
 from torchdiag.suite.outcome import Outcome
@@ -161,9 +161,8 @@ class Runner:
             parent=os.getpid(),
         )
         python = task.folder.plan.python
-        own = python_command("torchdiag.suite.worker", [], _ROOT)
         process = subprocess.Popen(
-            [python, "-P", "-m", "torchdiag.suite.worker"] if python else own,
+            other_python.command(python) if python else python_command("torchdiag.suite.worker", [], _ROOT),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
