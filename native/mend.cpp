@@ -29,8 +29,7 @@ public:
     bool value(const char*& p, int depth, Around around);
 
 private:
-    bool object(const char*& p, int depth);
-    bool array(const char*& p, int depth);
+    bool members(const char*& p, int depth, Around around);
     bool key(const char*& p, int depth);
     bool word(const char*& p, Around around);
     bool too_deep(const char*& p);
@@ -54,50 +53,16 @@ bool Mender::bracket_is_missing(const char* p, bool surely) {
     return true;
 }
 
-bool Mender::object(const char*& p, int depth) {
-    out_.push('{');
-    ++p;
+// The members of an object or the values of a list, from the opening bracket on.
+bool Mender::members(const char*& p, int depth, Around around) {
+    const bool object = around == Around::object;
+    const char bracket = object ? '}' : ']';
+    out_.push(*p++);
     bool first = true;
     for (const char* comma = nullptr;;) {
         p = text_.ahead(p);
         if (p == text_.end) return false;
-        if (*p == '}') {
-            if (comma != nullptr) text_.note(Damage::trailing_comma, comma);
-            ++p;
-            break;
-        }
-        if (*p == ',') {
-            if (first || comma != nullptr) text_.note(Damage::trailing_comma, p);
-            comma = p++;
-            continue;
-        }
-        if (!first && (*p == '{' || *p == ']') && bracket_is_missing(p, false)) {
-            if (comma != nullptr) p = comma;
-            break;
-        }
-        if (!first && comma == nullptr) text_.note(Damage::missing_comma, p);
-        if (!first) out_.push(',');
-        if (!key(p, depth)) return false;
-        out_.push(':');
-        if (!value(p, depth, Around::object)) return false;
-        if (closing_) break;
-        first = false;
-        comma = nullptr;
-        p = text_.ahead(p);
-        if (p != text_.end && *p == ',') comma = p++;
-    }
-    out_.push('}');
-    return true;
-}
-
-bool Mender::array(const char*& p, int depth) {
-    out_.push('[');
-    ++p;
-    bool first = true;
-    for (const char* comma = nullptr;;) {
-        p = text_.ahead(p);
-        if (p == text_.end) return false;
-        if (*p == ']') {
+        if (*p == bracket) {
             if (comma != nullptr) text_.note(Damage::trailing_comma, comma);
             ++p;
             break;
@@ -108,20 +73,25 @@ bool Mender::array(const char*& p, int depth) {
             continue;
         }
         // A list may hold objects, but hardly one that begins as events do.
-        if (*p == '{' && bracket_is_missing(p, true)) {
+        const bool odd = object ? !first && (*p == '{' || *p == ']') : *p == '{';
+        if (odd && bracket_is_missing(p, !object)) {
             if (comma != nullptr) p = comma;
             break;
         }
         if (!first && comma == nullptr) text_.note(Damage::missing_comma, p);
         if (!first) out_.push(',');
-        if (!value(p, depth, Around::array)) return false;
+        if (object) {
+            if (!key(p, depth)) return false;
+            out_.push(':');
+        }
+        if (!value(p, depth, around)) return false;
         if (closing_) break;
         first = false;
         comma = nullptr;
         p = text_.ahead(p);
         if (p != text_.end && *p == ',') comma = p++;
     }
-    out_.push(']');
+    out_.push(bracket);
     return true;
 }
 
@@ -155,8 +125,8 @@ bool Mender::key(const char*& p, int depth) {
 bool Mender::value(const char*& p, int depth, Around around) {
     if (p >= text_.end) return false;
     switch (*p) {
-        case '{': return depth == kDepthLimit ? too_deep(p) : object(p, depth + 1);
-        case '[': return depth == kDepthLimit ? too_deep(p) : array(p, depth + 1);
+        case '{': return depth == kDepthLimit ? too_deep(p) : members(p, depth + 1, Around::object);
+        case '[': return depth == kDepthLimit ? too_deep(p) : members(p, depth + 1, Around::array);
         case '"': return text_.string(p, in_event_ && depth == 1, around, out_);
         default: return word(p, around);
     }
