@@ -71,10 +71,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=place.where,
             change=batched(facts, runs, number),
             cautious=Change(runs=runs, host_scale=batched(facts, runs, number).host_scale),
+            hopeful=batched(facts, runs, number, work=0.0),
             fix=f"Update all of them at once{place.at}: torch._foreach_lerp_(averages, weights, 1 - decay), or "
             "AveragedModel with get_ema_multi_avg_fn.",
             reason="the same few operators again and again, outside of optimizer and backward pass; the gain assumes "
-            "2 us a tensor for a multi-tensor operator, the least gain leaves the kernels' time",
+            "2 us a tensor for a multi-tensor operator, the least gain leaves the kernels' time, the most none of "
+            "the host's work",
             confidence="high" if place.where.file else "medium",
         )
 

@@ -39,6 +39,7 @@ out = x * weight
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,11 @@ def check(facts: Facts) -> Iterator[Suspect]:
             where=place.where,
             change=change,
             cautious=Change(runs=runs, host_scale=(1 + change.host_scale) / 2),
+            hopeful=replace(change, host_scale=len(here) / max(sum(loop.rounds for loop in here), 1)),
             fix=f"Compute all rounds at once{place.at}: batch the tensors (torch.stack, torch.vmap, nested ones); if "
             "each round needs the one before, compile the loop with torch.compile.",
             reason="the same operators on the same shapes again and again; the gain assumes that the rounds do not "
-            "depend on one another, the least gain is half of it",
+            "depend on one another, the least gain is half of it, the most leaves no work of the host",
             confidence="medium" if place.where.file else "low",
         )
 

@@ -36,6 +36,7 @@ log_prob = Normal(mean, std).log_prob(action)
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,21 +81,26 @@ def check(facts: Facts) -> Iterator[Suspect]:
         # The frame of a whole check, where it is known, holds the Python around these operators as well.
         around = tree.nearest(here, tree.mask(frames.rows))
         inside = order.through(runs)
+        change = Change(
+            runs=runs,
+            shortened=np.unique(around[around >= 0]),
+            removed=tree.activities.row[tree.launched_below(inside)],
+            unblocked=tree.descendants(inside, np.flatnonzero(trace.call == Call.SYNC)),
+        )
+        earlier = order.neighbour(runs[:, 0], -1)
+        python = np.stack((np.where(earlier >= 0, earlier, runs[:, 0]), here), axis=1)
         yield Suspect(
             title=f"Arguments of torch.distributions are validated {place.how_often}{place.at}, each with a read-back",
             rows=here,
             where=place.where,
-            change=Change(
-                runs=runs,
-                shortened=np.unique(around[around >= 0]),
-                removed=tree.activities.row[tree.launched_below(inside)],
-                unblocked=tree.descendants(inside, np.flatnonzero(trace.call == Call.SYNC)),
-            ),
+            change=change,
+            hopeful=replace(change, runs=python),
             fix="Turn validation off once the program works: torch.distributions.Distribution."
             f"set_default_validate_args(False), or validate_args=False{place.at}.",
             reason="checks inside frames of torch.distributions"
             if frames.around(here).all()
-            else "comparisons, _is_all_true and is_nonzero, as torch.distributions validates; no stacks tell for sure",
+            else "comparisons, _is_all_true and is_nonzero, as torch.distributions validates; no stacks tell for "
+            "sure, nor the Python around them: the most gain begins at the operator before",
             confidence="high" if frames.around(here).all() else "medium",
         )
 

@@ -15,7 +15,7 @@ Rows = NDArray[np.int64]
 CHEAP_QUANTILE = 0.25
 """A quarter of the operators of a program cost hardly more than being called."""
 MOST_NS = 20_000
-LEAST_NS = 1_000
+LEAST_NS = 4_000
 FEW = 2
 """So many calls do the work of a loop over tensors."""
 COLLECTING_NS = 2_000
@@ -25,7 +25,7 @@ KERNEL_NS = 1_500
 
 
 def call_cost_ns(facts: Facts) -> float:
-    """What one `aten::` operator costs the host, whatever it computes: 1 to 20 us."""
+    """What one `aten::` operator costs the host, whatever it computes: 4 to 20 us."""
     tops = facts.get(steady).rows(facts, facts.get(operator_order).row)
     if not len(tops):
         return float(LEAST_NS)
@@ -49,17 +49,17 @@ def kernel_scale(trace: Trace, rows: Rows, calls_left: float) -> float:
     return float(min(work / max(taken.sum(), 1.0), 1.0))
 
 
-def batched(facts: Facts, runs: NDArray[np.int64], tensors: int) -> Change:
+def batched(facts: Facts, runs: NDArray[np.int64], tensors: int, *, work: float = 1.0) -> Change:
     """What a multi-tensor operator leaves of each run (first and last row, int64[k, 2]) over `tensors` in all.
 
-    Collecting the tensors, calling the operator, and its work: that of the host where the host does it, that of the
-    kernels elsewhere.
+    Collecting the tensors, calling the operator, and a share (`work`, 0..1) of the work of the host where the host does
+    it; the work of the kernels elsewhere.
     """
     trace, order = facts.trace, facts.get(operator_order)
     inside = order.through(runs)
     total = int((trace.ts_ns[runs[:, 1]] + trace.dur_ns[runs[:, 1]] - trace.ts_ns[runs[:, 0]]).sum())
     left = tensors * COLLECTING_NS + facts.get(call_cost_ns) * len(runs) * FEW
-    left += work_share(facts, inside) * float(trace.dur_ns[inside].sum())
+    left += work * work_share(facts, inside) * float(trace.dur_ns[inside].sum())
     launched = facts.partition.activities.row[facts.get(nesting).launched_below(inside)]
     return Change(
         runs=runs,

@@ -16,7 +16,7 @@ from torchdiag.trace.vocabulary import Call, Kind
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-FRAME_COST_NS = 500
+FRAME_COST_NS = 250
 """What recording one frame takes on an ordinary machine: time that only the recording has."""
 
 
