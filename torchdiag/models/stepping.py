@@ -47,3 +47,16 @@ def inference_step(setting: Setting, forward: Callable[[], object]) -> Callable[
             return forward()
 
     return step
+
+
+def gradientless_step(setting: Setting, forward: Callable[[], object]) -> Callable[[], object]:
+    """The forward pass alone, for models that inference mode is too strict for.
+
+    Those take derivatives of their own, or bring arrays of NumPy into the graph when compiled.
+    """
+
+    def step() -> object:
+        with torch.no_grad(), setting.autocast_context():
+            return forward()
+
+    return step

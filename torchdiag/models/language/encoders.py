@@ -17,6 +17,7 @@ from torchdiag.models.language.library import (
     random_tokens,
     workload,
 )
+from torchdiag.models.stepping import gradientless_step
 from torchdiag.models.workload import Setting, Workload
 
 _TINY: dict[str, Any] = {
@@ -86,7 +87,7 @@ def bigbird(setting: Setting) -> Workload:
         # Blocks so small that 64 tokens still need the sparse pattern.
         sparse = {"block_size": 4, "num_random_blocks": 2, "max_position_embeddings": 64}
         config, length = library.BigBirdConfig(attention_type="block_sparse", **_TINY, **sparse), 64
-    return language_model(setting, "BigBirdForMaskedLM", config, length)
+    return language_model(setting, "BigBirdForMaskedLM", config, length, gradientless_step)
 
 
 def longformer(setting: Setting) -> Workload:
@@ -118,7 +119,7 @@ def reformer(setting: Setting) -> Workload:
             num_attention_heads=4,
             num_buckets=4,
         )
-    return language_model(setting, "ReformerForMaskedLM", config, length)
+    return language_model(setting, "ReformerForMaskedLM", config, length, gradientless_step)
 
 
 def xlmr(setting: Setting) -> Workload:

@@ -16,6 +16,8 @@ from torchdiag.models.workload import Setting, Workload
 library = cast(Any, transformers)
 """The library, whose classes are made at run time and have no types to check against."""
 
+StepMaker = Callable[[Setting, Callable[[], object]], Callable[[], object]]
+
 TINY_VOCABULARY = 1000
 
 
@@ -30,7 +32,9 @@ def random_tokens(setting: Setting, vocabulary: int, length: int) -> Tensor:
     return torch.randint(vocabulary, (setting.batch_size, length), device=setting.device)
 
 
-def language_model(setting: Setting, model_class: str, config: Any, length: int) -> Workload:
+def language_model(
+    setting: Setting, model_class: str, config: Any, length: int, step_of: StepMaker = inference_step
+) -> Workload:
     """Training predicts the input itself; evaluation computes the logits of every token."""
     model = network(setting, model_class, config)
     tokens = random_tokens(setting, config.vocab_size, length)
@@ -42,12 +46,19 @@ def language_model(setting: Setting, model_class: str, config: Any, length: int)
         model,
         loss=lambda: model(input_ids=tokens, labels=tokens).loss,
         forward=lambda: model(**inputs).logits,
+        step_of=step_of,
     )
 
 
-def workload(setting: Setting, model: nn.Module, loss: Callable[[], Tensor], forward: Callable[[], object]) -> Workload:
-    """A training step on the loss with AdamW, or an inference step of the forward pass, as the setting asks."""
+def workload(
+    setting: Setting,
+    model: nn.Module,
+    loss: Callable[[], Tensor],
+    forward: Callable[[], object],
+    step_of: StepMaker = inference_step,
+) -> Workload:
+    """A training step on the loss with AdamW, or a step of the forward pass made by `step_of`, as the setting asks."""
     if not setting.training:
-        return Workload(inference_step(setting, forward), setting.batch_size, (model,))
+        return Workload(step_of(setting, forward), setting.batch_size, (model,))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     return Workload(training_step(setting, optimizer, loss), setting.batch_size, (model,))

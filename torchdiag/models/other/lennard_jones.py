@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn import functional
 
-from torchdiag.models.stepping import training_step
+from torchdiag.models.stepping import gradientless_step, training_step
 from torchdiag.models.workload import Setting, Workload
 
 WIDTH, HIDDEN = 16, 4
@@ -73,13 +73,7 @@ def build(setting: Setting) -> Workload:
     directions = functional.normalize(directions, dim=-1)
     vectors, energies, forces = distances * directions, potential(distances), -slope(distances) * directions
     if not setting.training:
-
-        def predict() -> object:
-            # Not in inference mode, whose tensors compiled derivatives cannot be taken by.
-            with torch.no_grad(), setting.autocast_context():
-                return model(vectors)
-
-        return Workload(predict, setting.batch_size, (model,))
+        return Workload(gradientless_step(setting, lambda: model(vectors)), setting.batch_size, (model,))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def loss() -> Tensor:

@@ -7,7 +7,6 @@ Python loop; `batched` does so for all tasks at once under `vmap`.
 # pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false
 # torch leaves parts of its own signatures untyped.
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +15,7 @@ from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn import functional
 
 from torchdiag.errors import TorchdiagError
-from torchdiag.models.stepping import training_step
+from torchdiag.models.stepping import gradientless_step, training_step
 from torchdiag.models.workload import Setting, Workload
 
 WAYS, QUERIES, PIXELS = 5, 15, 28
@@ -141,7 +140,7 @@ def sequential(setting: Setting) -> Workload:
     model = InTurn(pooled_network(width), steps, 0.1).to(setting.device, setting.dtype)
     tasks = _random_tasks(setting, setting.batch_size, shots=5)
     if not setting.training:
-        return Workload(_without_gradients(setting, lambda: model(tasks)), setting.batch_size, (model,))
+        return Workload(gradientless_step(setting, lambda: model(tasks)), setting.batch_size, (model,))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     return Workload(training_step(setting, optimizer, lambda: model(tasks)), setting.batch_size, (model,))
 
@@ -156,7 +155,7 @@ def batched(setting: Setting) -> Workload:
     model = AtOnce(pooled_network(width), steps, 0.1).to(setting.device, setting.dtype)
     tasks = _random_tasks(setting, 2 if setting.tiny else 32, shots=5)
     if not setting.training:
-        return Workload(_without_gradients(setting, lambda: model.judge(tasks)), 1, (model,))
+        return Workload(gradientless_step(setting, lambda: model.judge(tasks)), 1, (model,))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> Tensor:
@@ -168,16 +167,6 @@ def batched(setting: Setting) -> Workload:
         return loss
 
     return Workload(step, 1, (model,))
-
-
-def _without_gradients(setting: Setting, forward: Callable[[], object]) -> Callable[[], object]:
-    """A step outside autograd. Fine-tuning needs gradients of its own, which inference mode would forbid."""
-
-    def step() -> object:
-        with torch.no_grad(), setting.autocast_context():
-            return forward()
-
-    return step
 
 
 class Adapter(Learner):
@@ -199,4 +188,4 @@ def adaptation(setting: Setting) -> Workload:
     tasks, steps, width = (2, 2, 8) if setting.tiny else (32, 10, 64)
     model = Adapter(strided_network(width), steps, 0.4).to(setting.device, setting.dtype)
     batch = _random_tasks(setting, tasks, shots=1)
-    return Workload(_without_gradients(setting, lambda: model(batch)), 1, (model,))
+    return Workload(gradientless_step(setting, lambda: model(batch)), 1, (model,))
