@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from torchdiag.findings.amounts import time_text
 from torchdiag.findings.finding import Bound, Finding, Summary
 from torchdiag.timeline import host_only
 from torchdiag.timeline.device_states import sweep
@@ -124,16 +125,14 @@ def _sentence(
         what = "No device took part: the step is CPU work"
     parts = [f"{what}."]
     if busy is not None and ceiling is not None and bound not in ("warm-up", "cannot-tell"):
-        told = f"The GPU works {100 * busy:.0f} % of a step of {step / 1e6:.3g} ms"
+        told = f"The GPU works {100 * busy:.0f} % of a step of {time_text(step)}"
         if bound == "gpu":
             parts.append(f"{told}; only faster or fewer kernels make it shorter.")
         elif ceiling > 0:
-            parts.append(
-                f"{told}; if it never waited, a step would take {ceiling / 1e6:.3g} ms ({step / ceiling:.2g}x)."
-            )
+            parts.append(f"{told}; if it never waited, a step would take {time_text(ceiling)} ({step / ceiling:.2g}x).")
     first = next((finding for finding in findings if finding.verdict == "exposed"), None)
     if first is not None and first.gain is not None:
-        parts.append(f"First: {_advice(first.fix)} (about {first.gain.expected_ns / 1e6:.3g} ms a step).")
+        parts.append(f"First: {_advice(first.fix)} (about {time_text(first.gain.expected_ns)} a step).")
     elif bound == "warm-up":
         parts.append("Record again with warm-up steps: schedule(wait=1, warmup=2, active=3).")
     elif bound != "cannot-tell":
