@@ -10,7 +10,7 @@ than that. The device starves while the optimizer walks.
 ## How it is detected
 Inside `Optimizer.step#...` of most steady steps `aten::addcdiv_`, `lerp_`, `add_`, `mul_` or the like for at least ten
 tensors (32 without a device) and no `_foreach_` or `_fused_` operator, nor a multi-tensor kernel. The gain replays the
-step with the time that a fused implementation leaves: 2 us a parameter to collect them, a launch for each 30, and the
+step with the time that a fused implementation leaves: 4 us a parameter to collect them, a launch for each 30, and the
 work itself. The least gain leaves the time of the kernels as it is.
 
 ## When it does not matter
@@ -46,13 +46,16 @@ from torchdiag.findings.amounts import time_text
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.call_costs import COLLECTING_NS, call_cost_ns, kernel_scale, work_share
+from torchdiag.timeline.facts.call_costs import call_cost_ns, kernel_scale, work_share
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
 from torchdiag.timeline.facts.optimizer_runs import OptimizerRuns, optimizer_runs
 
 FEWEST = 10
 FEWEST_ON_CPU = 32
+PARAMETER_NS = 4_000
+STEP_NS = 40_000
+"""What fused optimizers of torch 2.14 take on the host: a step, and for each parameter."""
 A_LAUNCH = 30
 FUSED_ON_CPU = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})
 FUSED = FUSED_ON_CPU
@@ -85,7 +88,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             cautious=_fused(facts, here, kernels=False),
             hopeful=_fused(facts, here, kernels=True, work=0.0),
             fix=_fix(here.name, device),
-            reason="operators parameter by parameter, no multi-tensor one; the gain assumes 2 us a parameter and one "
+            reason="operators parameter by parameter, no multi-tensor one; the gain assumes 4 us a parameter and one "
             "launch for 30 of them, the least gain leaves the kernels' time, the most none of the host's work",
             confidence="high" if known else "medium",
         )
@@ -96,7 +99,7 @@ def _fused(facts: Facts, here: OptimizerRuns, *, kernels: bool, work: float = 1.
     trace = facts.trace
     number = float(here.parameters.sum())
     total = max(float(trace.dur_ns[here.row].sum()), 1.0)
-    left = number * COLLECTING_NS + (number / A_LAUNCH + len(here)) * facts.get(call_cost_ns)
+    left = number * PARAMETER_NS + (number / A_LAUNCH + len(here)) * facts.get(call_cost_ns) + len(here) * STEP_NS
     work *= work_share(facts, here.top) * float(trace.dur_ns[here.top].sum())
     launched = facts.partition.activities.row[here.launched]
     return Change(
