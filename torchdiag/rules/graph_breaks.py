@@ -4,13 +4,14 @@
 One call of a function under `torch.compile` that runs as several compiled regions with Python in between.
 
 ## Why it is slow
-Each piece costs a look-up of its guards and a prologue, the Python in between runs eagerly, and nothing is fused across
-the cut.
+Each piece costs a look-up of its guards and a prologue, the Python in between runs eagerly, and nothing is fused
+across the cut.
 
 ## How it is detected
-In every steady step several `Torch-Compiled Region: F/R` with neighbouring numbers F, each after a look-up of its own.
-With stacks, frames called `torch_dynamo_resume_in_...` prove it. The gain replays the step without the look-ups and
-prologues of all pieces but one; what fusing across the cuts would win on the device cannot be told.
+In every steady step several `Torch-Compiled Region: F/R` with neighbouring numbers F, each after a look-up of its
+own. With stacks, frames called `torch_dynamo_resume_in_...` prove it. The gain replays the step without what lies
+between the pieces other than operators, and without the prologues of all pieces but one; the least gain keeps the
+Python between them. What fusing across the cuts would win on the device cannot be told.
 
 ## When it does not matter
 Compiling each layer by itself gives many regions on purpose; layers of one class share the number F, and are not
@@ -45,13 +46,16 @@ def forward(x):
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
+from torchdiag.timeline import intervals
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.compilation import compilation
+from torchdiag.timeline.facts.compilation import Compilation, compilation
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.nesting import named, operators
+from torchdiag.timeline.facts.operator_order import operator_order
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
 from torchdiag.trace.vocabulary import Kind
@@ -81,7 +85,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
         title=f"A compiled function runs in pieces{at}: {often:.3g} breaks a step",
         rows=pieces,
         where=where,
-        change=Change(shortened=overhead[chosen]),
+        change=Change(shortened=overhead[chosen], pieces=_between(facts, found)),
+        cautious=Change(shortened=overhead[chosen]),
         fix=f"Compile{at} with fullgraph=True to be told each break, or run with TORCH_LOGS=graph_breaks; take prints, "
         "logging, .item() and other reads of values out of the compiled function.",
         reason="frames that resume after a break were seen"
@@ -89,6 +94,26 @@ def check(facts: Facts) -> Iterator[Suspect]:
         else "several compiled regions with neighbouring numbers in every step",
         confidence="high" if len(resumed) else "medium",
     )
+
+
+def _between(facts: Facts, found: Compilation) -> NDArray[np.int64]:
+    """int64[k, 3]: track, start and end of what lies between pieces that follow one another, operators left out."""
+    trace = facts.trace
+    pieces: list[NDArray[np.int64]] = [np.empty((0, 3), np.int64)]
+    operators = facts.get(operator_order).row
+    for track in set(trace.track[found.regions].tolist()):
+        here = trace.track[found.regions] == track
+        regions, frame = found.regions[here], found.frame[here]
+        follows = np.flatnonzero(np.diff(frame) == 1)
+        low = trace.ts_ns[regions[follows]] + trace.dur_ns[regions[follows]]
+        high = np.maximum(trace.ts_ns[regions[follows + 1]], low)
+        mine = operators[trace.track[operators] == track]
+        begun, ended = trace.ts_ns[mine], trace.ts_ns[mine] + trace.dur_ns[mine]
+        inside = intervals.inside(low, high, begun) >= 0
+        inside[inside] = ended[inside] <= high[intervals.inside(low, high, begun[inside])]
+        start, end = np.sort(np.append(low, ended[inside])), np.sort(np.append(high, begun[inside]))
+        pieces.append(np.stack((np.full(len(start), track, np.int64), start, end), axis=1))
+    return np.concatenate(pieces)
 
 
 RULE = Rule("graph-breaks", Family.COMPILE, check)

@@ -9,8 +9,8 @@ Each time step issues a handful of small operators; a fused layer issues one cal
 
 ## How it is detected
 `aten::lstm_cell`, `aten::gru_cell` or `aten::rnn_tanh_cell` at least 20 times a step at one line, or
-`aten::_cudnn_rnn_flatten_weight` in every step. The gain replays the step with a tenth of the cells' host time, or
-without the gathering.
+`aten::_cudnn_rnn_flatten_weight` in every step. The gain replays the step with a tenth of the cells' host time and half
+of their kernels' (at least with half of the host time alone), or without the gathering.
 
 ## When it does not matter
 Decoders that need each output for the next input (attention) cannot be fused.
@@ -39,12 +39,12 @@ from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.loops import CELLS
 from torchdiag.timeline.facts.nesting import nesting, operators
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
 
-CELLS = ("aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell")
-LEAST, LEFT = 20, 0.1
+LEAST, LEFT, KERNELS_LEFT = 20, 0.1, 0.5
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
@@ -59,11 +59,16 @@ def check(facts: Facts) -> Iterator[Suspect]:
             title=f"A loop{at} runs {len(rows) / len(times):.4g} recurrent cells a step, one after the other",
             rows=rows,
             where=where,
-            change=Change(shortened=rows, host_scale=LEFT),
+            change=Change(
+                shortened=rows,
+                host_scale=LEFT,
+                scaled=facts.partition.activities.row[tree.launched_below(rows)],
+                device_scale=KERNELS_LEFT,
+            ),
             cautious=Change(shortened=rows, host_scale=0.5),
             fix=f"Give the whole sequence to nn.LSTM or nn.GRU{at} where no step needs the output of the one before it "
             "outside of the cell.",
-            reason="that a fused layer takes a tenth of the cells' host time is assumed",
+            reason="that a fused layer takes a tenth of the cells' host time and half of their kernels' is assumed",
             confidence="medium",
         )
     gathering = times.rows(facts, operators(trace, "aten::_cudnn_rnn_flatten_weight"))

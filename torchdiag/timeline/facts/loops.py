@@ -36,6 +36,8 @@ VIEWS = frozenset(
 )
 """What computes nothing: alone, it makes no loop worth batching."""
 MODULE = re.compile(r"^nn\.Module: |torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): _(wrapped_)?call_impl$")
+CELLS = ("aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell")
+"""Loops over these are recurrent networks, whatever else a round does."""
 OWN = re.compile(r"^Optimizer\.(step|zero_grad)#|^autograd::engine::evaluate_function")
 
 
@@ -52,11 +54,11 @@ class Loop:
 
 
 def loops(facts: Facts) -> tuple[Loop, ...]:
-    """The loops of steady steps, outside of optimizers, of averages of weights, and of the backward pass."""
+    """The loops of steady steps, outside of optimizers, averages of weights, the backward pass and recurrent cells."""
     trace, order = facts.trace, facts.get(operator_order)
     tops = facts.get(steady).rows(facts, order.row)
     own = FramesAround.named(facts, lambda name: OWN.search(name) is not None, Kind.ANNOTATION, Kind.OPERATOR)
-    tops = tops[~own.around(tops)]
+    tops = tops[~own.around(tops) & ~trace.names.codes_where(CELLS.__contains__)[trace.name[tops]]]
     averaging = np.zeros(len(order.row) + 1, np.bool_)
     for one in facts.get(averages):
         averaging[order.position[one.first] : order.position[one.last] + 1] = True

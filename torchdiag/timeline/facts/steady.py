@@ -19,6 +19,9 @@ MOSTLY = 0.8
 COLD_RATIO = 1.5
 """A first step that takes this many times the median of the others is a warm-up, whatever happens in it; one that does
 other things than they do is a warm-up when it takes longer at all."""
+LEAST_PACE = 0.5
+"""Where work of a step that is left out covers more than the rest of what the host did in the others, the devices do
+not tell one step from the next: the host's times are taken instead."""
 COLD_SHARE = 0.15
 """A step that spends this share of its time on what happens once is a warm-up."""
 
@@ -93,21 +96,17 @@ def steady(facts: Facts) -> Steady:
     kept = [index for index, step in enumerate(steps) if "partial" not in step.note]
     warm = [index for index in kept if index or not _warms_up(facts)]
     chosen = warm or kept or list(range(len(steps)))
-    begun, over = paces(facts)
+    begun, over = (instants[chosen] for instants in paces(facts))
     start = np.array([steps[index].start_ns for index in chosen], np.int64)
     end = np.array([steps[index].end_ns for index in chosen], np.int64)
-    return Steady(
-        np.array(chosen, np.int64), start, np.maximum(_until_next(start, end), start + 1), begun[chosen], over[chosen],
-        whole=False, cold=not warm,
-    )  # fmt: skip
+    end = np.maximum(_until_next(start, end), start + 1)
+    if LEAST_PACE * (end - start).sum() > (over - begun).sum():
+        begun, over = start, end
+    return Steady(np.array(chosen, np.int64), start, end, begun, over, whole=False, cold=not warm)
 
 
 def paces(facts: Facts) -> tuple[Times, Times]:
-    """int64[n] each: from when each step is what is worked on until it is over.
-
-    Where the work of one step outlasts that of later ones, steps cannot be told apart on the devices: then these are
-    the times of the host.
-    """
+    """int64[n] each: from when each step is what is worked on until it is over, which may be at once."""
     trace, activities = facts.trace, facts.partition.activities
     start = np.array([step.start_ns for step in facts.steps], np.int64)
     end = np.maximum(_until_next(start, np.array([step.end_ns for step in facts.steps], np.int64)), start + 1)
@@ -120,7 +119,7 @@ def paces(facts: Facts) -> tuple[Times, Times]:
     np.maximum.at(over, step[inside], own.end_ns[inside])
     over = np.maximum.accumulate(over)
     begun = np.maximum(start, np.concatenate((start[:1], over[:-1])))
-    return (begun, over) if (begun < over).all() else (start, end)
+    return begun, over
 
 
 def _beside_the_devices(facts: Facts) -> bool:
