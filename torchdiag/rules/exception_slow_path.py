@@ -11,9 +11,10 @@ passes. Both stop the thread that feeds the device, and no profiler shows them.
 
 ## How it is detected
 From what torchdiag records beside the profiler: exceptions of one type and place in most steady steps, 0.5 % of the
-step or more. The gain is the step replayed without the time from each throw to its catch; building the message
-before the throw is not counted, so that more may be won. Where the recording of the trace has no single exceptions, the
-counts of the run's own pass over exceptions are spread over the step.
+step or more. The gain is the step replayed without the time from each throw to its catch; building the message before
+the throw is not counted, so that more may be won: the most takes away the operators that ended by exceptions. Where the
+recording of the trace has no single exceptions, the counts of the run's own pass over exceptions are spread over the
+step.
 
 ## When it does not matter
 A few exceptions of some microseconds (a dictionary asked with `try`) are left out. Iteration ends by an exception in
@@ -47,6 +48,8 @@ Of exceptions thrown inside torch's own operators: find the argument that the fi
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from torchdiag.findings.amounts import time_text
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
@@ -76,6 +79,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             rows=item.rows,
             where=where,
             change=_without(item, step_ns),
+            hopeful=Change(shortened=np.concatenate((item.rows, item.failed))) if len(item.failed) else None,
             fix=_fix(item, where),
             reason=f"{RECORD}, counted in a pass of its own and spread over the step" if item.counted else RECORD,
             confidence="medium" if item.counted else "high",

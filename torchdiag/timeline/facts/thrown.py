@@ -9,6 +9,7 @@ from torchdiag.timeline import recorded
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.nesting import named
 from torchdiag.timeline.facts.steady import steady
+from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace.columns import NO_TEXT
 from torchdiag.trace.vocabulary import STEP_MARK, Kind
 
@@ -22,7 +23,7 @@ class Thrown:
     `cpp`: whether C++ threw them. `raised_at` and `handled_at` as recorded (`file:line:function`, a symbol of C++), ""
     where that is not known. `operators`: the operators that threw, "" if not known. `per_step` and `step_ns`: how many
     and how long from throw to catch in a step. `rows`: the recorded slices; the steps' marks where only the run counted
-    them (`counted`).
+    them (`counted`). `failed`: the operators that these exceptions ended, of which nothing came.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Thrown:
     per_step: float
     step_ns: float
     rows: Rows
+    failed: Rows
     counted: bool
 
 
@@ -68,6 +70,7 @@ def _in_trace(facts: Facts, *, cpp: bool) -> list[Thrown]:
                 len(chosen) / len(times),
                 float(np.maximum(trace.dur_ns[chosen], 0).sum()) / len(times),
                 chosen,
+                _failed(facts, chosen) if cpp else chosen[:0],
                 counted=False,
             )
         )
@@ -84,7 +87,7 @@ def _counted(facts: Facts, *, cpp: bool) -> list[Thrown]:
         return [
             Thrown(
                 item.type, True, item.symbol or item.library, "", "", item.count / result.steps,
-                item.total_ns / result.steps, marks, counted=True,
+                item.total_ns / result.steps, marks, marks[:0], counted=True,
             )
             for item in result.throws or ()
             if item.count >= result.steps
@@ -93,11 +96,22 @@ def _counted(facts: Facts, *, cpp: bool) -> list[Thrown]:
     return [
         Thrown(
             item.type, False, item.raised_at, item.handled_at or "", "", item.count / result.steps,
-            max(item.total_ns - own * item.count, 0.0) / result.steps, marks, counted=True,
+            max(item.total_ns - own * item.count, 0.0) / result.steps, marks, marks[:0], counted=True,
         )
         for item in result.exceptions or ()
         if item.count >= result.steps and item.handled_at
     ]  # fmt: skip
+
+
+def _failed(facts: Facts, rows: Rows) -> Rows:
+    """The operators that end before what was thrown in them is caught."""
+    trace = facts.trace
+    thread = recorded.threads(trace)[trace.track[rows]]
+    operators = np.flatnonzero(trace.kind == Kind.OPERATOR)
+    around = Stacks(trace, operators).outermost(thread, trace.ts_ns[rows])
+    known = around >= 0
+    around, caught = around[known], (trace.ts_ns[rows] + trace.dur_ns[rows])[known]
+    return np.unique(around[trace.ts_ns[around] + trace.dur_ns[around] <= caught])
 
 
 def _text(facts: Facts, code: int) -> str:
