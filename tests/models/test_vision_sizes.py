@@ -20,6 +20,61 @@ TORCHVISION = {  # its table of weights
 }
 
 
+def conv(kernel: int, before: int, after: int) -> int:
+    return kernel * kernel * before * after + after
+
+
+def normed(before: int, between: int, after: int) -> int:
+    """Two 3 x 3 convolutions without bias, each with its norm."""
+    return 9 * before * between + 2 * between + 9 * between * after + 2 * after
+
+
+def flow_net(before: int, after: int) -> int:
+    """Super SloMo's U-Net as section 3.3 of arXiv 1712.00080 describes it."""
+    down = conv(7, before, 32) + conv(7, 32, 32) + conv(5, 32, 64) + conv(5, 64, 64)
+    down += sum(conv(3, above, below) + conv(3, below, below) for above, below in [(64, 128), (128, 256), (256, 512)])
+    up = [(512, 512), (512, 256), (256, 128), (128, 64), (64, 32)]
+    return down + 2 * conv(3, 512, 512) + sum(conv(3, a, b) + conv(3, 2 * b, b) for a, b in up) + conv(3, 32, after)
+
+
+OWN = {
+    "phlippe_densenet": 239_146,  # the table in the UvA course's tutorial 5, "Inception, ResNet and DenseNet"
+    "phlippe_resnet": 272_378,
+    # By hand, figure 1 of arXiv 1505.04597 with norms, padding, and a bilinear way up that keeps half of the channels.
+    "pytorch_unet": normed(3, 64, 64) + normed(64, 128, 128) + normed(128, 256, 256) + normed(256, 512, 512)
+    + normed(512, 512, 512) + normed(1024, 512, 256) + normed(512, 256, 128) + normed(256, 128, 64)
+    + normed(128, 64, 64) + 2 * 64 + 2,
+    "pytorch_CycleGAN_and_pix2pix": 2 * 11_378_179 + 2 * 2_764_737,  # its programs print 11.378 M and 2.765 M
+    # By hand, tables 4 and 5 of arXiv 1711.09020 with five attributes; every norm of the generator has two numbers.
+    "pytorch_stargan": 49 * 8 * 64 + 2 * 64 + 16 * 64 * 128 + 2 * 128 + 16 * 128 * 256 + 2 * 256
+    + 12 * (9 * 256 * 256 + 2 * 256) + 16 * 256 * 128 + 2 * 128 + 16 * 128 * 64 + 2 * 64 + 49 * 64 * 3
+    + conv(4, 3, 64) + sum(conv(4, 64 << depth, 128 << depth) for depth in range(5)) + 9 * 2048 + 5 * 4 * 2048,
+    # By hand; the loss looks at the first ten convolutions of VGG-16.
+    "Super_SloMo": flow_net(6, 4) + flow_net(20, 5) + conv(3, 3, 64) + conv(3, 64, 64) + conv(3, 64, 128)
+    + conv(3, 128, 128) + conv(3, 128, 256) + 2 * conv(3, 256, 256) + conv(3, 256, 512) + 2 * conv(3, 512, 512),
+}  # fmt: skip
+
+TIMM = {  # millions of parameters in its table of results on ImageNet
+    "timm_efficientnet": 5.29,
+    "timm_nfnet": 71.49,
+    "timm_regnet": 51.82,
+    "timm_resnest": 10.61,
+    "timm_vision_transformer": 22.05,
+    "timm_vision_transformer_large": 1012.61,
+    "timm_vovnet": 22.60,
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_models_of_our_own_have_the_size_of_their_papers(name: str) -> None:
+    assert real_parameters(name) == OWN[name]
+
+
+@pytest.mark.parametrize("name", TIMM)
+def test_timm_models_have_the_size_of_its_table(name: str) -> None:
+    assert real_parameters(name) / 1e6 == pytest.approx(TIMM[name], abs=0.006)
+
+
 @pytest.mark.parametrize("name", TORCHVISION)
 def test_torchvision_models_have_the_size_of_its_tables(name: str) -> None:
     assert real_parameters(name) == TORCHVISION[name]

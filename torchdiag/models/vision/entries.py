@@ -28,6 +28,18 @@ def _quantized(name: str, batch: int) -> Entry:
     )
 
 
+def _timm(name: str, train: int, evaluation: int, a100: int | None, task: str = "classification") -> Entry:
+    return Entry(
+        f"timm_{name}",
+        "vision",
+        task,
+        f"vision.timm_models:{name}",
+        {"train": train, "eval": evaluation},
+        requires=("torch", "timm"),
+        a100_eval_batch=a100,
+    )
+
+
 ENTRIES = (
     _classifier("alexnet", 128, 128, 1024),
     _classifier("densenet121", 256, 64, 64),
@@ -62,5 +74,54 @@ ENTRIES = (
         {"train": 32, "eval": 256},
         tiny_batch=4,
         a100_eval_batch=1024,
+    ),
+    _timm("efficientnet", 32, 64, 128),
+    _timm("nfnet", 128, 128, 128),
+    _timm("regnet", 32, 32, 32),
+    _timm("resnest", 32, 32, 256),
+    _timm("vision_transformer", 8, 8, 128, "generation"),
+    _timm("vision_transformer_large", 8, 8, None, "generation"),
+    _timm("vovnet", 32, 32, 128, "detection"),
+    Entry(
+        "phlippe_densenet",
+        "vision",
+        "classification",
+        "vision.cifar:densenet",
+        {"train": 128, "eval": 128},
+        a100_eval_batch=128,
+    ),
+    Entry(
+        "phlippe_resnet",
+        "vision",
+        "classification",
+        "vision.cifar:resnet",
+        {"train": 128, "eval": 128},
+        a100_eval_batch=256,
+    ),
+    Entry("pytorch_unet", "vision", "segmentation", "vision.unet:build", {"train": 1, "eval": 1}, a100_eval_batch=4),
+    Entry(
+        "pytorch_CycleGAN_and_pix2pix",
+        "vision",
+        "generation",
+        "vision.cyclegan:build",
+        {"train": 1, "eval": 1},
+        tiny_batch=1,
+        fixed_batch=True,
+    ),
+    Entry(
+        "pytorch_stargan",
+        "vision",
+        "generation",
+        "vision.stargan:build",
+        {"train": 16, "eval": 16},
+        fixed_batch=True,
+    ),
+    Entry(
+        "Super_SloMo",
+        "vision",
+        "other computer vision",
+        "vision.super_slomo:build",
+        {"train": 6, "eval": 6},
+        a100_eval_batch=8,
     ),
 )
