@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import lookup
+
 Numbers = NDArray[np.int64]
 
 
@@ -42,7 +44,7 @@ def among(values: Numbers, others: Numbers) -> NDArray[np.bool_]:
     if not len(others):
         return np.zeros(len(values), np.bool_)
     ascending = np.sort(others)
-    place = np.searchsorted(ascending, values)
+    place = lookup.places(ascending, values)
     place[place == len(ascending)] = 0
     return ascending[place] == values
 

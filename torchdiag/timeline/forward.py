@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchdiag._native import lookup
-from torchdiag.timeline.distinct import distinct
+from torchdiag.timeline.distinct import among, distinct
 from torchdiag.timeline.stacks import Stacks
 from torchdiag.trace import classify
 from torchdiag.trace.columns import MISSING, Trace
@@ -43,13 +43,14 @@ def forward_of(trace: Trace, backward: Rows, operators: Stacks | None = None) ->
 
 def _by_flow(trace: Trace, backward: Rows, operators: Stacks | None) -> Rows:
     found = np.full(len(backward), -1, np.int64)
-    flows = trace.flow_id.rows.astype(np.int64)
     categories = np.append(trace.categories.codes_where(FORWARD_FLOWS.__contains__), False)
-    told = categories[trace.category[flows]]  # the last is for NO_TEXT, which is -1
-    flows, ids = flows[told], trace.flow_id.values[told]
-    ends = trace.phase[flows] == ord("f")
-    starts = trace.phase[flows] == ord("s")
-    if not len(backward) or not ends.any() or not starts.any():
+    if not len(backward) or not categories.any():
+        return found
+    told = np.flatnonzero(categories[trace.category[trace.flow_id.rows]])  # the last is for NO_TEXT, which is -1
+    flows, ids = trace.flow_id.rows[told].astype(np.int64), trace.flow_id.values[told]
+    ends = np.flatnonzero(trace.phase[flows] == ord("f"))
+    starts = np.flatnonzero(trace.phase[flows] == ord("s"))
+    if not len(ends) or not len(starts):
         return found
     node = Stacks(trace, backward).outermost(trace.track[flows[ends]], trace.ts_ns[flows[ends]])
     inside = node >= 0
@@ -73,7 +74,7 @@ def _by_sequence(trace: Trace, backward: Rows) -> Rows:
     numbers = trace.args.sequence_number
     wanted = numbers.at(backward, MISSING)
     threads = trace.args.forward_thread.at(backward, 0)
-    rows = numbers.rows[np.isin(numbers.values, wanted[wanted != MISSING])].astype(np.int64)
+    rows = numbers.rows[among(numbers.values, wanted[wanted != MISSING])].astype(np.int64)
     rows = rows[(trace.kind[rows] == Kind.OPERATOR) & (trace.args.forward_thread.at(rows, 0) <= 0)]
     if not len(rows):
         return found
@@ -81,7 +82,7 @@ def _by_sequence(trace: Trace, backward: Rows) -> Rows:
         here = np.flatnonzero((threads == thread) & (wanted != MISSING))
         # Numbers count up per forward thread, whose profiler id is written nowhere else: the track that has most of
         # the wanted numbers is the thread.
-        theirs = rows[np.isin(numbers.at(rows, MISSING), wanted[here])]
+        theirs = rows[among(numbers.at(rows, MISSING), wanted[here])]
         if not len(theirs):
             continue
         track = np.bincount(trace.track[theirs]).argmax()

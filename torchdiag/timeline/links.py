@@ -55,7 +55,8 @@ def ranks(trace: Trace, calls: Rows) -> NDArray[np.uint8]:
 def by_correlation(trace: Trace, correlation: Rows) -> Rows:
     """int64[k]: the call with each correlation; where several have it, the one that launches, else the earliest."""
     column = trace.args.correlation
-    here = (trace.kind[column.rows] == Kind.RUNTIME) & (column.values != 0) & (column.values != MISSING)
+    # Places, not a mask: numpy is several times slower at picking by one whose values change all the time.
+    here = np.flatnonzero((trace.kind[column.rows] == Kind.RUNTIME) & (column.values != 0) & (column.values != MISSING))
     calls, key = column.rows[here].astype(np.int64), column.values[here]
     if np.any(key[1:] < key[:-1]):
         order = np.argsort(key, kind="stable")

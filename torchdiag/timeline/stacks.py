@@ -22,6 +22,9 @@ Rows = NDArray[np.int64]
 Times = NDArray[np.int64]
 Tracks = NDArray[np.int32]
 
+FEW_TRACKS = 12
+"""Up to so many threads, looking for the events of each costs less than sorting all."""
+
 
 class Stacks:
     """Some host events of a trace, ready to be asked which of them enclose given instants.
@@ -34,14 +37,9 @@ class Stacks:
         """Take the events at `rows` (ascending)."""
         self._trace = trace
         rows = rows[trace.dur_ns[rows] > 0]
-        track = trace.track[rows]
-        counts = np.bincount(track, minlength=len(trace.tracks))
-        if np.count_nonzero(counts) > 1:
-            rows = rows[np.argsort(track.astype(np.uint16) if len(counts) < 1 << 16 else track, kind="stable")]
-        ends = np.cumsum(counts)
         self._threads = {
-            number: _Thread(trace, _outer_first(trace, rows[ends[number] - counts[number] : ends[number]]))
-            for number in np.flatnonzero(counts).tolist()
+            number: _Thread(trace, _outer_first(trace, theirs))
+            for number, theirs in _by_track(rows, trace.track[rows], len(trace.tracks))
         }
 
     def __bool__(self) -> bool:
@@ -90,6 +88,22 @@ class _Thread:
         """Until when the events up to each of them reach: the first to end after an instant is the first beyond it."""
         rows = self.events.row
         return np.maximum.accumulate(self._trace.ts_ns[rows] + self._trace.dur_ns[rows])
+
+
+def _by_track(rows: Rows, track: Tracks, tracks: int) -> Iterator[tuple[int, Rows]]:
+    """The rows of each track that has some, in their order."""
+    counts = np.bincount(track, minlength=tracks)
+    present = np.flatnonzero(counts).tolist()
+    if len(present) == 1:
+        yield present[0], rows
+    elif len(present) <= FEW_TRACKS:
+        for number in present:
+            yield number, rows[np.flatnonzero(track == number)]
+    else:
+        rows = rows[np.argsort(track.astype(np.uint16) if tracks < 1 << 16 else track, kind="stable")]
+        ends = np.cumsum(counts)
+        for number in present:
+            yield number, rows[ends[number] - counts[number] : ends[number]]
 
 
 def user_frames(trace: Trace) -> Rows:

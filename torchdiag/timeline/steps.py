@@ -62,8 +62,8 @@ def _measure(trace: Trace, activities: Activities, spans: list[Span]) -> list[St
     first_copy, last_copy = np.searchsorted(submitted[copies], start), np.searchsorted(submitted[copies], end)
     counts = zip(
         _inside(np.sort(submitted[kind == Kind.KERNEL]), start, end),
-        _inside(np.sort(trace.ts_ns[trace.call == Call.LAUNCH]), start, end),
-        _inside(np.sort(trace.ts_ns[trace.call == Call.SYNC]), start, end),
+        _inside(np.sort(trace.ts_ns[np.flatnonzero(trace.call == Call.LAUNCH)]), start, end),
+        _inside(np.sort(trace.ts_ns[np.flatnonzero(trace.call == Call.SYNC)]), start, end),
         (last_copy - first_copy).tolist(),
         (copied[last_copy] - copied[first_copy]).tolist(),
         _busy(activities, start, end),

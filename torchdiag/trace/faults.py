@@ -26,7 +26,7 @@ COMPLETE = ord("X")
 
 def negative_durations(trace: Trace) -> Rows:
     """int64: rows of phase X that have a start and end before it."""
-    return complete(trace, np.flatnonzero(trace.dur_ns < 0))
+    return complete(trace, np.flatnonzero((trace.dur_ns < 0) & (trace.dur_ns != MISSING)))
 
 
 def zero_timestamps(trace: Trace) -> Rows:
