@@ -10,8 +10,8 @@ that convert their own weights in every micro-step add such traffic.
 
 ## How it is detected
 `aten::_to_copy` operators of one thread in pairs: the second converts back what the first converted, with the same
-shape. Their kernels have 2 % of the kernels' time or more. The gain replays the step without one of the two, at most
-without both.
+shape, and no product, convolution or attention in between, which the conversion may be for. Their kernels have 2 % of
+the kernels' time or more. The gain replays the step without one of the two, at most without both.
 
 ## When it does not matter
 Autocast converts a weight once in every forward pass; that is no pair and is not reported, and neither is a conversion
@@ -55,6 +55,9 @@ DTYPES = {"5": "half", "6": "float", "15": "bfloat16"}
 TYPES = {"c10::Half": "half", "float": "float", "c10::BFloat16": "bfloat16"}
 APART = 4
 """Conversions that may lie between the two of a pair."""
+WORK = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::linear", "aten::convolution", "aten::matmul",
+        "aten::scaled_dot_product_attention", "aten::_scaled_mm", "aten::lstm", "aten::gru")  # fmt: skip
+"""Operators that a tensor is converted for."""
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
@@ -92,14 +95,19 @@ def _pairs(facts: Facts, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
     trace = facts.trace
     first: list[int] = []
     second: list[int] = []
+    working = operators(trace, *WORK)
     for track in sorted(set(trace.track[rows].tolist())):
         mine = rows[trace.track[rows] == track]
         recent: list[tuple[int, tuple[str, str, Shape]]] = []
+        busy = np.sort(trace.ts_ns[working[trace.track[working] == track]])
+        done = 0
         for row in mine[np.argsort(trace.ts_ns[mine], kind="stable")].tolist():
             cast = _cast(facts, row)
             if cast is None:
                 continue
             source, target, shape = cast
+            before, done = done, int(np.searchsorted(busy, trace.ts_ns[row]))
+            recent = recent if done == before else []
             match = next((item for item in reversed(recent) if item[1] == (target, source, shape)), None)
             if match is None:
                 recent = [*recent[-APART:], (row, cast)]

@@ -51,7 +51,7 @@ from torchdiag.timeline.facts.whereabouts import whereabouts
 
 SHARE, OWN_SHARE = 0.05, 0.02
 MOST = 3
-COPYING = ("aten::contiguous", "aten::clone", "aten::reshape", "aten::cat")
+COPYING = ("aten::contiguous", "aten::reshape", "aten::flatten", "aten::cat")
 
 
 def check(facts: Facts) -> Iterator[Suspect]:

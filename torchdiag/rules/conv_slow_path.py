@@ -8,8 +8,8 @@ path, or without tensor cores although their input is in half precision.
 The library has no fast algorithm for that combination of sizes, groups and precision, and a general one steps in.
 
 ## How it is detected
-Kernels of `aten::_slow_conv2d_forward`, `conv_depthwise2d` or `im2col`, or FP32 kernels (`implicit_convolve_sgemm`,
-`scudnn`) under convolutions whose inputs are in half precision, with 5 % of the kernels' time or more.
+Kernels of `aten::_slow_conv2d_forward` and the like, or under convolutions whose inputs are in half precision those
+without tensor cores (`conv_depthwise2d`, `implicit_convolve_sgemm`, `scudnn`), with 5 % of the kernels' time or more.
 
 ## When it does not matter
 A small share. What another algorithm would take is not in the trace, so no gain is given: try and compare.
@@ -45,18 +45,23 @@ from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.inputs import inputs
 from torchdiag.timeline.facts.kernel_names import Arithmetic, Sort, arithmetic, sorts
 from torchdiag.timeline.facts.kernels import Kernels, kernels
+from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
+from torchdiag.trace.vocabulary import Kind
 
 SHARE = 0.05
 HALF = ("c10::Half", "c10::BFloat16")
+SLOW = ("aten::_slow_conv", "aten::slow_conv")
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for all convolutions on a slow path."""
     found = facts.get(kernels).compute()
-    own = found.named(lambda name: "conv_depthwise2d" in name or "slow_conv" in name or "im2col" in name)
-    full = (sorts(found) == Sort.CONVOLUTION) & (arithmetic(found) == Arithmetic.FP32) & (found.operator >= 0)
+    own_path = named(facts.trace, Kind.OPERATOR, lambda name: name.startswith(SLOW))
+    own = np.isin(found.activity, facts.get(nesting).launched_below(own_path))
+    full = (sorts(found) == Sort.CONVOLUTION) & (arithmetic(found) == Arithmetic.FP32)
+    full = (full | found.named(lambda name: "conv_depthwise2d" in name)) & (found.operator >= 0)
     full[full] = _half(facts, found.part(full))
     slow = found.part((own | full) & (found.call >= 0))
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)

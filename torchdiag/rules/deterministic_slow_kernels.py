@@ -9,8 +9,8 @@ Without atomics, contributions to one element are sorted first and added in orde
 
 ## How it is detected
 Deterministic mode is evident (new tensors are filled where they are made) and sorts or `indexing_backward` kernels
-under `index_put`, `scatter` or `index_add` take a tenth of the kernels' time. What the other variant takes is not in
-the trace, so no gain is given.
+under `index_put` (without accumulation), `scatter` or `index_add` take a tenth of the kernels' time. What the other
+variant takes is not in the trace, so no gain is given.
 
 ## When it does not matter
 `index_put` with accumulation sorts in the usual mode as well.
@@ -41,6 +41,7 @@ from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.rules.deterministic_fill import check as fills_of
 from torchdiag.timeline.facts.facts import Facts
+from torchdiag.timeline.facts.inputs import inputs
 from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.steady import steady
@@ -57,6 +58,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
         return
     times, tree, found = facts.get(steady), facts.get(nesting), facts.get(kernels).compute()
     rows = times.rows(facts, named(facts.trace, Kind.OPERATOR, lambda name: name.startswith(SCATTERING)))
+    rows = rows[[not _sorts_anyway(facts, row) for row in rows.tolist()]] if len(rows) else rows
     below = np.isin(found.activity, tree.launched_below(rows))
     slow = found.part(below & found.named(lambda name: "RadixSort" in name or "indexing_backward" in name))
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
@@ -71,6 +73,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
         confidence="medium",
         verdict="cannot-tell",
     )
+
+
+def _sorts_anyway(facts: Facts, row: int) -> bool:
+    """Whether an operator is `index_put(self, indices, values, accumulate=True)`."""
+    concrete = facts.get(inputs).concrete(row)
+    return "index_put" in facts.trace.names[int(facts.trace.name[row])] and concrete[3:4] == ("True",)
 
 
 RULE = Rule("deterministic-slow-kernels", Family.KERNEL, check, frozenset({Need.DEVICE}))

@@ -13,7 +13,8 @@ of the kernels' time or more. The gain replays the step with these kernels twice
 for data centres may win far more.
 
 ## When it does not matter
-Physics and statistics may need it. A loss that is summed in double costs nothing.
+Physics and statistics may need it: where nearly all of the time goes into doubles they are taken to be meant, and no
+gain is given. A loss that is summed in double costs nothing.
 
 ## How to fix it
 Before:
@@ -49,6 +50,8 @@ from torchdiag.timeline.facts.whereabouts import whereabouts
 from torchdiag.trace.columns import NO_TEXT
 
 SHARE, FASTER = 0.05, 2.0
+MEANT = 0.9
+"""What fills this share of the kernels' time has not crept in."""
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
@@ -60,18 +63,22 @@ def check(facts: Facts) -> Iterator[Suspect]:
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
     if share < SHARE:
         return
+    meant = share > MEANT
     where = facts.get(whereabouts).most(slow.call)
     at = f" at {where.label}" if where.label else ""
     yield Suspect(
         title=f"Kernels on float64 tensors take {100 * share:.0f} % of the kernels' time, most of them{at}",
         rows=slow.row,
         where=where,
-        change=Change(scaled=slow.row, device_scale=1 / FASTER),
-        hopeful=Change(scaled=slow.row, device_scale=1 / 32),
+        change=None if meant else Change(scaled=slow.row, device_scale=1 / FASTER),
+        hopeful=None if meant else Change(scaled=slow.row, device_scale=1 / 32),
         fix=f"Convert to float32 where the data come in ({where.label or 'dtype=np.float32, .float()'}), unless double "
         "precision is meant.",
-        reason=f"operators with inputs of type double, assumed to be {FASTER:g} times as fast in float32",
-        confidence="medium",
+        reason="nearly everything runs in double, as if it were meant: record a run in float32 to compare"
+        if meant
+        else f"operators with inputs of type double, assumed to be {FASTER:g} times as fast in float32",
+        confidence="low" if meant else "medium",
+        verdict="cannot-tell" if meant else None,
     )
 
 

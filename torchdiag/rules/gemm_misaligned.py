@@ -1,18 +1,18 @@
 """Matrix products with odd sizes miss the fast kernels.
 
 ## What it finds
-Half-precision matrix products with a dimension that is no multiple of 8, such as a vocabulary of 50257, served by
-kernels for unaligned data.
+Matrix products on tensor cores with a dimension that is no multiple of 8 (of 4 in TF32), such as a vocabulary of 50257,
+served by kernels for unaligned data.
 
 ## Why it is slow
 Tensor cores load 16 bytes at a time. Where rows do not begin at such an address, the library falls back to kernels that
 load less at once, often of an older generation.
 
 ## How it is detected
-`aten::mm`, `addmm`, `bmm` with half inputs and a last dimension that is no multiple of 8, whose kernels' names say
-`align1` or `align2` (those of AMD do not tell), with 2 % of the kernels' time or more. Where aligned products of a
-similar size run in the same trace, the gain is computed from their measured rate; else these kernels are assumed to
-become 1.35 times as fast.
+`aten::mm`, `addmm`, `bmm` in half precision with a dimension that is no multiple of 8, or in TF32 with one that is no
+multiple of 4, whose kernels' names say `align1` or `align2` (on AMD, whose names do not tell, only a last dimension
+counts), with 2 % of the kernels' time or more. Where aligned products of a similar size run in the same trace, the gain
+is computed from their measured rate; else these kernels are assumed to become 1.35 times as fast.
 
 ## When it does not matter
 Tiny products. Inductor pads by itself.
@@ -54,7 +54,11 @@ from torchdiag.timeline.facts.whereabouts import whereabouts
 from torchdiag.trace import classify
 
 SHARE, FASTER, SIMILAR = 0.02, 1.35, 4.0
-UNALIGNED = re.compile(r"align[12](?!\d)|^Cijk_")
+MULTIPLE, TF32_MULTIPLE = 8, 4
+"""Elements in 16 bytes of half precision, and of TF32."""
+MOST_FLOPS = 1 << 62
+"""What a trace claims beyond this is no number of operations."""
+UNALIGNED = re.compile(r"align[12](?!\d)")
 """Kernels for unaligned data; AMD's do not tell by their name."""
 PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
 
@@ -64,23 +68,32 @@ def check(facts: Facts) -> Iterator[Suspect]:
     trace, every = facts.trace, facts.get(kernels).compute()
     launched = every.part(every.operator >= 0)
     launched = launched.part(classify.by_name(trace, launched.operator, PRODUCTS.__contains__) != 0)
-    launched = launched.part((sorts(launched) == Sort.GEMM) & (arithmetic(launched) == Arithmetic.HALF))
+    with_what = arithmetic(launched)
+    cores = (with_what == Arithmetic.HALF) | (with_what == Arithmetic.TF32)
+    launched = launched.part((sorts(launched) == Sort.GEMM) & cores)
     if not len(launched):
         return
     _, first, same = np.unique(facts.get(inputs).codes(launched.operator), return_index=True, return_inverse=True)
     distinct = launched.operator[first].tolist()
     flops = np.array([_flops(facts, row) for row in distinct])[same]
-    odd = np.array([bool(_odd_sizes(facts, row)) for row in distinct], np.bool_)[same]
+    aligned = np.where(arithmetic(launched) == Arithmetic.TF32, TF32_MULTIPLE, MULTIPLE)
+    sizes = [_sizes(facts, row) for row in distinct]
+    pairs: list[tuple[int, int]] = list(zip(same.tolist(), aligned.tolist(), strict=True))
+    odd = np.array([_odd(sizes[shape], multiple) != [] for shape, multiple in pairs], np.bool_)
+    last = np.array([_odd(sizes[shape][:2], MULTIPLE) != [] for shape, _ in pairs], np.bool_)
     unaligned = odd & launched.named(lambda name: UNALIGNED.search(name) is not None)
+    unaligned |= last & launched.named(lambda name: name.startswith("Cijk_"))
     slow = launched.part(unaligned)
     share = float(slow.dur_ns.sum()) / max(float(every.dur_ns.sum()), 1.0)
     if share < SHARE:
         return
     faster, basis = _faster(launched, flops, unaligned, odd)
     where = facts.get(whereabouts).most(slow.call)
-    sizes = sorted({size for row in set(distinct) & set(slow.operator.tolist()) for size in _odd_sizes(facts, row)})
+    shown = {pairs[index] for index in np.flatnonzero(unaligned).tolist()}
+    told = sorted({size for shape, multiple in shown for size in _odd(sizes[shape], multiple)})
+    multiple = int(aligned[unaligned].max())
     yield Suspect(
-        title=f"Products with sizes that are no multiple of 8 ({', '.join(map(str, sizes[:3]))}) take "
+        title=f"Products with sizes that are no multiple of {multiple} ({', '.join(map(str, told[:3]))}) take "
         f"{100 * share:.0f} % of the kernels' time",
         rows=slow.row,
         where=where,
@@ -112,16 +125,19 @@ def _matrices(facts: Facts, row: int) -> list[Shape]:
     return [shape for shape in facts.get(inputs).dims(row) if len(shape) >= 2][-2:]
 
 
-def _odd_sizes(facts: Facts, row: int) -> list[int]:
+def _sizes(facts: Facts, row: int) -> tuple[int, ...]:
+    """The last dimensions of both matrices, and the rows of the first, which are last where it is transposed."""
     shapes = _matrices(facts, row)
-    if len(shapes) != 2:
-        return []
-    return [size for size in (shapes[0][-1], shapes[1][-1], shapes[0][-2]) if size % 8 and size > 8]
+    return (shapes[0][-1], shapes[1][-1], shapes[0][-2]) if len(shapes) == 2 else ()
+
+
+def _odd(sizes: tuple[int, ...], multiple: int) -> list[int]:
+    return [size for size in sizes if size % multiple and size > MULTIPLE]
 
 
 def _flops(facts: Facts, row: int) -> float:
     shapes = _matrices(facts, row)
-    return 2.0 * elements(shapes[0]) * shapes[1][-1] if len(shapes) == 2 else 0.0
+    return float(min(2 * elements(shapes[0]) * shapes[1][-1], MOST_FLOPS)) if len(shapes) == 2 else 0.0
 
 
 RULE = Rule("gemm-misaligned", Family.KERNEL, check, frozenset({Need.DEVICE, Need.SHAPES}))

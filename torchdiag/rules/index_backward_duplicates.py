@@ -42,17 +42,20 @@ from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.kernels import kernels
-from torchdiag.timeline.facts.nesting import nesting, operators
+from torchdiag.timeline.facts.nesting import named, nesting, operators
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
+from torchdiag.trace.vocabulary import Kind
 
 RATIO, SHARE, FASTER = 10.0, 0.02, 5.0
+NODE = "autograd::engine::evaluate_function: "
 
 
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for all slow gradients of indexing."""
     times, tree, found = facts.get(steady), facts.get(nesting), facts.get(kernels).compute()
-    rows = times.rows(facts, operators(facts.trace, "aten::_index_put_impl_"))
+    nodes = named(facts.trace, Kind.OPERATOR, lambda name: name.removeprefix(NODE).startswith("IndexBackward"))
+    rows = tree.descendants(nodes, times.rows(facts, operators(facts.trace, "aten::_index_put_impl_")))
     slow = found.part(
         np.isin(found.activity, tree.launched_below(rows)) & found.named(lambda name: "indexing_backward" in name)
     )

@@ -8,7 +8,7 @@ Tensor-core convolutions want NHWC. When the tensors lie in NCHW, the library co
 
 ## How it is detected
 Kernels named `nchwToNhwc`, `nhwcToNchw`, `genericTranspose` or `batched_transpose` with a twentieth of the kernels'
-time or more. The gain replays the step without them; at least half of them are taken to be avoidable.
+time or more. The gain replays the step without them; at least half of them are taken to be avoidable, none in FP32.
 
 ## When it does not matter
 In FP32 and for depthwise convolutions `channels_last` can be slower. One operator without NHWC support in the middle
@@ -40,7 +40,7 @@ from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.facts.kernel_names import Sort, sorts
+from torchdiag.timeline.facts.kernel_names import Arithmetic, Sort, arithmetic, sorts
 from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
@@ -55,6 +55,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
     if share < SHARE:
         return
+    single = float(slow.dur_ns[arithmetic(slow) == Arithmetic.FP32].sum()) > float(slow.dur_ns.sum()) / 2
     where = facts.get(whereabouts).most(slow.call[slow.call >= 0])
     yield Suspect(
         title=f"Conversions between NCHW and NHWC take {100 * share:.0f} % of the kernels' time, "
@@ -62,11 +63,12 @@ def check(facts: Facts) -> Iterator[Suspect]:
         rows=slow.row,
         where=where,
         change=Change(removed=slow.row),
-        cautious=Change(scaled=slow.row, device_scale=0.5),
+        cautious=Change(scaled=slow.row, device_scale=1.0 if single else 0.5),
         fix="Put model and input into channels_last: .to(memory_format=torch.channels_last); look for operators that "
         "fall back with is_contiguous(memory_format=torch.channels_last).",
-        reason="kernels that only change the layout; that all of them go is assumed",
-        confidence="medium",
+        reason="kernels that only change the layout; that all of them go is assumed"
+        + (", but convolutions in FP32 may be slower in channels_last" if single else ""),
+        confidence="low" if single else "medium",
     )
 
 

@@ -8,9 +8,9 @@ softmax, loss, and all of it again backwards.
 With 32,000 words or more the logits are the largest tensors of the step.
 
 ## How it is detected
-Softmax, loss, conversion, copy and concatenation kernels on tensors whose last dimension is 32,000 or more, with a
-tenth of the kernels' time. The products that make the logits are not counted. The gain replays the step with half of
-that time; between none and four fifths.
+Kernels on tensors of the size that a log softmax takes whose last dimension is 32,000 or more, with a tenth of the
+kernels' time. The products that make the logits are not counted. The gain replays the step with half of that time;
+between none and four fifths.
 
 ## When it does not matter
 Small batches.
@@ -53,7 +53,7 @@ LARGE, SHARE, TOKENS = 32_000, 0.1, 64
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for all passes over the logits."""
     times, found, given = facts.get(steady), facts.get(kernels).compute(), facts.get(inputs)
-    softmax = times.rows(facts, operators(facts.trace, "aten::_log_softmax", "aten::_softmax"))
+    softmax = times.rows(facts, operators(facts.trace, "aten::_log_softmax"))
     sizes = {
         elements(dims[0])
         for row in softmax.tolist()

@@ -8,7 +8,8 @@ Tensor cores multiply bfloat16 and float16 several times as fast as FP32, and ha
 
 ## How it is detected
 More than half of the kernels' time in products and convolutions on float inputs, and no operator with inputs of `Half`
-or `BFloat16`. The gain replays the step with these kernels 1.5 times as fast, between nothing and three times.
+or `BFloat16` nor a product in half precision. The gain replays the step with these kernels 1.5 times as fast, between
+nothing and three times.
 
 ## When it does not matter
 Small models and batches may get slower under autocast: the casts cost more than the products win. Training in float16
@@ -47,7 +48,7 @@ from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.trace.columns import NO_TEXT
 
-SHARE, BIG_NS, BUSY = 0.5, 20_000, 0.5
+SHARE, BIG_NS = 0.5, 20_000
 EXPECTED, MOST = 1.5, 3.0
 
 
@@ -58,11 +59,13 @@ def check(facts: Facts) -> Iterator[Suspect]:
     if old or not len(found) or _has_half(facts):
         return
     kind = sorts(found)
-    full = (arithmetic(found) == Arithmetic.FP32) | (arithmetic(found) == Arithmetic.TF32)
-    slow = found.part(np.isin(kind, (Sort.GEMM, Sort.CONVOLUTION)) & full)
+    product, with_what = np.isin(kind, (Sort.GEMM, Sort.CONVOLUTION)), arithmetic(found)
+    slow = found.part(product & np.isin(with_what, (Arithmetic.FP32, Arithmetic.TF32)))
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
-    if share < SHARE or float(slow.dur_ns.mean()) < BIG_NS:
+    if share < SHARE or float(slow.dur_ns.mean()) < BIG_NS or np.any(product & (with_what == Arithmetic.HALF)):
         return
+    kept = device.capability is None or device.capability >= (8, 0)
+    dtype = "torch.bfloat16" if kept else "torch.float16 (with torch.amp.GradScaler)"
     yield Suspect(
         title=f"FP32 products and convolutions take {100 * share:.0f} % of the kernels' time, and nothing runs in half "
         "precision",
@@ -70,9 +73,10 @@ def check(facts: Facts) -> Iterator[Suspect]:
         change=Change(scaled=slow.row, device_scale=1 / EXPECTED),
         cautious=Change(scaled=slow.row, device_scale=1.0),
         hopeful=Change(scaled=slow.row, device_scale=1 / MOST),
-        fix='Run the forward pass and the loss under torch.autocast("cuda", dtype=torch.bfloat16), and compare results '
-        f"and step time ({len(slow) / len(facts.get(steady)):.4g} kernels a step are concerned).",
-        reason=f"these kernels are assumed to run {EXPECTED} times as fast in bfloat16",
+        fix='Run the forward pass and the loss under torch.autocast("cuda", dtype='
+        f"{dtype}), and compare results and step time ({len(slow) / len(facts.get(steady)):.4g} kernels a step are "
+        "concerned).",
+        reason=f"these kernels are assumed to run {EXPECTED} times as fast in half precision",
         confidence="low",
     )
 

@@ -51,7 +51,8 @@ def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect for a forward pass that records a graph nobody walks."""
     times, trace, tree = facts.get(steady), facts.trace, facts.get(nesting)
     operators = times.rows(facts, named(trace, Kind.OPERATOR, lambda name: name.startswith("aten::")))
-    outer = operators[trace.kind[np.maximum(tree.parent[operators], 0)] != Kind.OPERATOR]
+    above = tree.parent[operators]
+    outer = operators[(above < 0) | (trace.kind[np.maximum(above, 0)] != Kind.OPERATOR)]
     backward = named(trace, Kind.OPERATOR, lambda name: "Backward" in name or name.startswith("autograd::engine"))
     optimizer = named(trace, Kind.ANNOTATION, lambda name: name.startswith("Optimizer."))
     if len(backward) or len(optimizer) or len(outer) < LEAST * len(times):

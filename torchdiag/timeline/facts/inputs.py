@@ -14,6 +14,8 @@ from torchdiag.trace.columns import NO_TEXT, Texts, Trace
 Shape = tuple[int, ...]
 LONGEST_TEXT = 1 << 16
 """Arguments longer than this are not decoded: no operator has them, and a trace may hold anything."""
+LARGEST_SIZE = (1 << 63) - 1
+"""A tensor has no larger dimension."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,5 +84,5 @@ def _decode(text: str) -> list[Any]:
 def _shape(item: object) -> Shape:
     if not isinstance(item, list):
         return ()
-    sizes = cast(list[object], item)
-    return tuple(size for size in sizes if isinstance(size, int)) if all(isinstance(s, int) for s in sizes) else ()
+    sizes = tuple(size for size in cast(list[object], item) if type(size) is int and 0 <= size <= LARGEST_SIZE)
+    return sizes if len(sizes) == len(cast(list[object], item)) else ()
