@@ -128,6 +128,29 @@ def test_the_table_is_parquet(bad_run):
     assert rows["hangs"]["kind"] == "timeout"
 
 
+def test_a_model_has_its_figures_and_the_run_its_report(bad_run):
+    place, _, found = bad_run
+    figures = found["dcgan"].figures
+    assert "torch.nn.functional.conv_transpose2d" in figures.functions
+    assert figures.operators["aten::conv_transpose2d"] > 0
+    assert figures.host.window_ns == sum(
+        (
+            figures.host.operator_ns,
+            figures.host.runtime_ns,
+            figures.host.python_ns,
+            figures.host.dataloader_ns,
+            figures.host.uncovered_ns,
+        )
+    )
+    # Five steps are recorded, and generation alone does the same in each.
+    assert len(figures.counters.operators) == 5
+    assert len(set(figures.counters.operators)) == 1
+    code, text, _ = command("report", "out", cwd=place)
+    assert code == 0
+    assert "Where the time went, by domain, on cpu" in text
+    assert "Not measured whole" in text
+
+
 WAITS = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\n"
 WAITS += "while not os.path.exists('go'):\n    time.sleep(0.05)\nraise SystemExit(5)\n"
 
@@ -167,10 +190,11 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(waiting):
     assert "2 failed" in text
 
 
-def test_an_interrupt_keeps_what_is_done(waiting):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done(waiting, number):
     place, process, target = waiting
     started = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     text, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert time.monotonic() - started < 20

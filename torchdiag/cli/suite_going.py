@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -27,6 +28,8 @@ def go(folder: SuiteFolder, cases: Sequence[Case], accelerators: Accelerators, j
     from torchdiag.suite.running import Runner  # noqa: PLC0415
     from torchdiag.suite.slots import default_jobs  # noqa: PLC0415
 
+    # A scheduler's way of saying that the time is up.
+    signal.signal(signal.SIGTERM, _interrupt)
     at_once = jobs or default_jobs(cases, accelerators)
     against = folder.against()
     with folder.held():
@@ -51,6 +54,10 @@ def go(folder: SuiteFolder, cases: Sequence[Case], accelerators: Accelerators, j
     if failed:
         others = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
         raise TorchdiagError(f"{len(failed)} of {len(outcomes)} runs failed: {', '.join(failed[:_SHOWN])}{others}")
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _left(folder: SuiteFolder, against: SuiteFolder | None, cases: Sequence[Case]) -> list[Task]:
