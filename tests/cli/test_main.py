@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 
 TORCHDIAG = [sys.executable, "-m", "torchdiag"]
-COMMANDS = ("profile", "breakdown", "doctor", "open", "repair")
+COMMANDS = ("profile", "breakdown", "suite", "doctor", "open", "repair")
 
 
 def run(*arguments: str, **options: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([*TORCHDIAG, *arguments], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["breakdown", "--help"], ["open", "--help"], ["repair", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["breakdown", "--help"], ["open", "--help"], ["repair", "--help"], ["suite", "run", "--help"]],
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\n"
