@@ -61,6 +61,8 @@ from torchdiag.timeline.facts.whereabouts import Where
 
 LEAST_SHARE = 0.005
 PLACES = 5
+PROBES = frozenset({"torch::jit::ObjectAttributeError", "pybind11::error_already_set"})
+"""What script objects throw that are asked for attributes they do not have."""
 RECORD = "seen by the recorder of exceptions in every step; the time from throw to catch"
 
 
@@ -94,6 +96,12 @@ def _without(item: Thrown, step_ns: float) -> Change:
 
 def _fix(item: Thrown, where: Where) -> str:
     if item.cpp:
+        if item.name in PROBES and "::" in item.operators and not item.operators.startswith("aten::"):
+            return (
+                f"torch's Python binding asks the object that {item.operators} takes (packed weights) for an attribute "
+                "it lacks, in every call: try the model exported or traced, or quantised with torchao, where none of "
+                "these calls comes from Python."
+            )
         who = f"in {item.operators}" if item.operators else "in torch"
         return (
             f"Find what is refused {who} (run one call in a debugger with `catch throw`): pass arguments that the "
