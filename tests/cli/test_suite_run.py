@@ -237,6 +237,7 @@ def test_two_do_not_run_in_one_folder(waiting):
         (["run", "smoke", "--resume"], "there is no run of the suite smoke in torchdiag-runs to resume"),
         (["run", "smoke", "--resume", "--size", "tiny"], "--size cannot change that"),
         (["run", "smoke", "--out", "taken"], "taken is not empty"),
+        (["run", "smoke", "--device", "gpu"], '--device: "gpu" is no device: auto, cpu, cuda'),
         (["run", "smoke", "--against", "taken/file"], "--against taken/file cannot be run"),
         (["list", "--domain", "music"], "there is no domain 'music': there are vision, language"),
     ],

@@ -14,7 +14,9 @@ from torchdiag.errors import TorchdiagError
 from torchdiag.history.profile_options import Dtype, ProfileOptions
 from torchdiag.models import catalogue
 from torchdiag.models.workload import Mode, Size
+from torchdiag.suite import toml_values
 from torchdiag.suite.suite_file import RunEntry, Suite
+from torchdiag.suite.toml_values import WrongValueError
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._]+")
 _USERS: Final = "user"
@@ -63,8 +65,12 @@ def plan(suite: Suite, overrides: Overrides, accelerator: str) -> list[Case]:
     So whatever drifts over the hours falls on all alike. `accelerator` is what the device `auto` means here.
 
     Raises:
-        TorchdiagError: nothing is left to run, or two runs are the same.
+        TorchdiagError: nothing is left to run, two runs are the same, or a device in `overrides` cannot be meant.
     """
+    try:
+        toml_values.devices(list(overrides.devices or ["auto"]))
+    except WrongValueError as error:
+        raise TorchdiagError(f"--device: {error}") from error
     cases = [case for run in suite.runs for case in _cases(run, overrides, accelerator)]
     cases = choose(cases, overrides.only, suite.name)
     if not cases:

@@ -155,7 +155,8 @@ def latest(suite: str) -> Path:
     Raises:
         TorchdiagError: there is none.
     """
-    found = [path for path in Path(RUNS).glob(f"{_start(suite)}*") if is_suite_run(path)]
+    made = re.compile(re.escape(_start(suite)) + r"\d{8}-\d{6}\Z")
+    found = [path for path in Path(RUNS).glob(f"{_start(suite)}*") if made.match(path.name) and is_suite_run(path)]
     if not found:
         raise TorchdiagError(f"there is no run of the suite {suite} in {RUNS} to resume; name its folder with --out")
     return max(found, key=lambda path: path.name)

@@ -108,7 +108,7 @@ def _with_figures(told: Outcome, result: RunResult, breakdown: Breakdown | None,
 
 
 def _out_of_memory(result: RunResult, folder: Path, used: int, limit: int) -> RunResult:
-    message = f"It used {size(used)} of memory, more than the limit of {size(limit)}, so it was ended."
+    message = f"It used {size(used)} of memory, more than the limit of {size(limit)} (`memory_gb`), so it was ended."
     failure = msgspec.structs.replace(
         result.failure or Failure(kind="out-of-memory", message=""), kind="out-of-memory", message=message
     )
