@@ -8,12 +8,12 @@ Each kernel reads its inputs from memory and writes its result back. A fused ker
 
 ## How it is detected
 Runs of at least three elementwise or reducing kernels of different operators on one stream, one after the other, on
-tensors of like size, with
-a fifth of the kernels' time or more, where the device is busy most of the time. The gain takes half of what (k - 1) of
-every k kernels take; at most all of it.
+tensors of like size, with a fifth of the kernels' time or more, where the device is busy most of the time. The gain
+takes half of what (k - 1) of every k kernels take; at most all of it.
 
 ## When it does not matter
-Where the device waits for launches, that is the bug: see launch-bound-small-kernels.
+Where the device waits for launches, that is the bug: see launch-bound-small-kernels. An optimizer that loops over its
+parameters has a rule of its own.
 
 ## How to fix it
 Before:
@@ -46,8 +46,10 @@ from torchdiag.timeline.facts.idle import gpu_busy
 from torchdiag.timeline.facts.inputs import elements, inputs
 from torchdiag.timeline.facts.kernel_names import Sort, sorts
 from torchdiag.timeline.facts.kernels import Kernels, kernels
+from torchdiag.timeline.facts.nesting import named, nesting
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
+from torchdiag.trace.vocabulary import Kind
 
 SHARE, BUSY, LEAST = 0.2, 0.7, 3
 SIMILAR = 4
@@ -91,7 +93,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
 def _chains(facts: Facts, found: Kernels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """int64[k] twice: the number of the chain each kernel (by stream and start) is in, and that chain's length."""
     kind = sorts(found)
-    small = np.isin(kind, (Sort.ELEMENTWISE, Sort.REDUCTION, Sort.COPY))
+    small = np.isin(kind, (Sort.ELEMENTWISE, Sort.REDUCTION, Sort.COPY)) & ~_of_optimizers(facts, found)
     size = _sizes(facts, found)
     fresh = np.ones(len(found), np.bool_)
     like = (np.maximum(size[1:], size[:-1]) <= SIMILAR * np.minimum(size[1:], size[:-1])) | (kind[1:] == Sort.REDUCTION)
@@ -102,6 +104,14 @@ def _chains(facts: Facts, found: Kernels) -> tuple[NDArray[np.int64], NDArray[np
     pairs = np.unique(np.stack((number, _names(facts, found))), axis=1)
     several = np.bincount(pairs[0]) >= LEAST  # the same operator again and again is a loop
     return number, np.where(small & several[number], np.bincount(number)[number], 0)
+
+
+def _of_optimizers(facts: Facts, found: Kernels) -> NDArray[np.bool_]:
+    """bool[k]: whether an optimizer launched each kernel."""
+    steps = named(facts.trace, Kind.ANNOTATION, lambda name: name.startswith("Optimizer.step#"))
+    inside = found.call >= 0
+    inside[inside] = facts.get(nesting).below(found.call[inside], steps)
+    return inside
 
 
 def _names(facts: Facts, found: Kernels) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
     product, with_what = np.isin(kind, (Sort.GEMM, Sort.CONVOLUTION)), arithmetic(found)
     slow = found.part(product & np.isin(with_what, (Arithmetic.FP32, Arithmetic.TF32)))
     share = float(slow.dur_ns.sum()) / max(float(found.dur_ns.sum()), 1.0)
-    if share < SHARE or float(slow.dur_ns.mean()) < BIG_NS or np.any(product & (with_what == Arithmetic.HALF)):
+    if share <= SHARE or float(slow.dur_ns.mean()) < BIG_NS or np.any(product & (with_what == Arithmetic.HALF)):
         return
     kept = device.capability is None or device.capability >= (8, 0)
     dtype = "torch.bfloat16" if kept else "torch.float16 (with torch.amp.GradScaler)"
