@@ -188,8 +188,8 @@ class _Learner:
 def build(setting: Setting) -> Workload:
     """128x128 canvases at the paper's widths; tiny: 32x32 at an eighth of them. Evaluation only paints."""
     painters = Painters(setting)
-    modules = (painters.actor, painters.renderer, painters.judge)
     if not setting.training:
+        modules = (painters.actor, painters.renderer, painters.slow_judge)
         return Workload(painters.move, setting.batch_size, modules)
     learner = _Learner(painters)
 
