@@ -9,7 +9,7 @@ from torchdiag.suite.outcome import Outcome
 from torchdiag.suite.page import Column, Page, Table, left, percent, table
 from torchdiag.suite.pairs import Pair, geometric_mean
 from torchdiag.suite.shares import DomainShares, Measured
-from torchdiag.suite.summary import settings_of, verdict
+from torchdiag.suite.summary import problems, settings_of, verdict
 
 MODES = {"train": "train", "eval": "inference", "": ""}
 _NAMES = {
@@ -231,8 +231,7 @@ def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     notes: list[str] = []
     if any(one.findings is None and one.status == "complete" for one in outcomes):
         notes.append("Some runs were not diagnosed; `torchdiag diagnose` reads their folders.")
-    problems = dict.fromkeys(one.problem for one in outcomes if one.problem)
-    notes += [f"After a run, {problem}." for problem in list(problems)[:3]]
+    notes += problems(outcomes)
     if any(one.jobs > 1 and one.case.options.device == "cpu" and one.figures is not None for one in outcomes):
         notes.append("Several runs shared the CPU, so their times include each other's disturbance.")
     return notes

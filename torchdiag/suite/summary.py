@@ -9,6 +9,7 @@ from torchdiag.suite.folder import SuiteFolder
 from torchdiag.suite.outcome import Outcome
 from torchdiag.suite.page import Column, Page, left, table
 
+_MOST_PROBLEMS = 3
 _STATES = ("complete", "partial", "failed", "skipped", "interrupted")
 
 
@@ -92,14 +93,19 @@ def state(outcome: Outcome) -> str:
     return f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
 
 
+def problems(outcomes: Sequence[Outcome]) -> list[str]:
+    """What went wrong after runs that were measured, the most frequent first."""
+    told = Counter(outcome.problem.rstrip(".") for outcome in outcomes if outcome.problem)
+    return [f"{counted(count, 'run')}: {problem}." for problem, count in told.most_common(_MOST_PROBLEMS)]
+
+
 def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     lines = dict.fromkeys(
         outcome.message.partition("run `")[2].partition("`")[0] for outcome in outcomes if outcome.kind == "package"
     )
     packages = sorted({package for line in lines for package in line.removeprefix("pip install ").split()})
     notes = [f"To run what was skipped for want of a package: pip install {' '.join(packages)}"] if packages else []
-    problems = Counter(outcome.problem for outcome in outcomes if outcome.problem)
-    notes += [f"In {counted(count, 'run')}, {problem}." for problem, count in problems.most_common(3)]
+    notes += problems(outcomes)
     if any(outcome.jobs > 1 for outcome in outcomes) and any(
         outcome.case.options.device == "cpu" and outcome.figures is not None for outcome in outcomes
     ):
