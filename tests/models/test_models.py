@@ -18,7 +18,6 @@ PUBLISHED_PARAMETERS = {
     "resnet50": 25_557_032,
     "vgg16": 138_357_544,
     "resnet50_quantized_qat": 25_557_032,
-    "fasterrcnn_resnet50_fpn": 41_755_286 + 53_120,  # without weights the 26,560 backbone channels keep learned norms
     "yolov3": 61_949_149,  # Darknet's yolov3.cfg, 80 classes
     "dcgan": 3_576_704 + 2_765_568,  # 64x64 images, 100 latent numbers, width 64
     # 8 tables of 1e6 x 64; 512-512-512-64 below; 64 + 36 dots -> 1024-1024-1024 -> 1 above

@@ -54,6 +54,50 @@ OWN = {
     + conv(3, 128, 128) + conv(3, 128, 256) + 2 * conv(3, 256, 256) + conv(3, 256, 512) + 2 * conv(3, 512, 512),
 }  # fmt: skip
 
+# By hand for C4: ResNet-50 without classifier and norms, proposals on 1024 channels, two predictions a box.
+CONVOLUTIONS = 25_557_032 - 1000 * 2049 - 53_120
+C4_HEADS = conv(3, 1024, 1024) + conv(1, 1024, 15 * 5) + (2048 + 1) * 81 * 5
+C4_MASK = 4 * 2048 * 256 + 256 + conv(1, 256, 81)
+
+DETECTORS = {
+    "detectron2_fasterrcnn_r_50_c4": CONVOLUTIONS + C4_HEADS,
+    "detectron2_maskrcnn_r_50_c4": CONVOLUTIONS + C4_HEADS + C4_MASK,
+    "fasterrcnn_resnet50_fpn": 41_755_286 + 53_120,  # without weights its backbone keeps learned norms
+    "vision_maskrcnn": 44_401_393 + 53_120,
+    # torchvision's tables for 91 labels, less ten and what they cost
+    "detectron2_fasterrcnn_r_50_fpn": 41_755_286 - 10 * 5 * 1025,
+    "detectron2_maskrcnn_r_50_fpn": 44_401_393 - 10 * (5 * 1025 + 257),
+    "detectron2_maskrcnn": 44_401_393 - 10 * (5 * 1025 + 257),
+    "detectron2_fcos_r_50_fpn": 32_269_600 - 11 * (9 * 256 + 1),
+}
+
+DETECTORS_ROUNDED = {  # millions, table 1 of arXiv 2005.12872, which trains detectron2's
+    "detectron2_fasterrcnn_r_50_fpn": 42,
+    "detectron2_fasterrcnn_r_101_fpn": 60,
+    "detectron2_fasterrcnn_r_50_dc5": 166,
+}
+
+DEEPER = 17 * (1024 * 256 + 9 * 256 * 256 + 256 * 1024)
+"""The 17 blocks that ResNet-101 has more than ResNet-50, norms aside."""
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_detectors_have_published_sizes(name: str) -> None:
+    assert real_parameters(name) == DETECTORS[name]
+
+
+@pytest.mark.parametrize("name", DETECTORS_ROUNDED)
+def test_detectors_agree_with_rounded_sizes(name: str) -> None:
+    assert real_parameters(name) / 1e6 == pytest.approx(DETECTORS_ROUNDED[name], abs=0.7)
+
+
+@pytest.mark.parametrize("rest", ["fasterrcnn_r_{}_c4", "fasterrcnn_r_{}_dc5", "maskrcnn_r_{}_c4", "maskrcnn_r_{}_fpn"])
+def test_detectors_of_101_layers_are_deeper_by_17_blocks(rest: str) -> None:
+    assert (
+        real_parameters(f"detectron2_{rest.format(101)}") - real_parameters(f"detectron2_{rest.format(50)}") == DEEPER
+    )
+
+
 TIMM = {  # millions of parameters in its table of results on ImageNet
     "timm_efficientnet": 5.29,
     "timm_nfnet": 71.49,

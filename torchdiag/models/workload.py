@@ -60,8 +60,10 @@ class Workload:
 
     `step` runs one training or inference step on inputs that already live on the device: no data loading and no set-up
     happen inside it. `modules` are what `--compile` and `--channels-last` apply to, in place.
+    `note` says what a reader of the result must know about the model, if anything.
     """
 
     step: Callable[[], object]
     batch_size: int
     modules: tuple[nn.Module, ...]
+    note: str = ""

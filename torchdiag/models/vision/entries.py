@@ -40,6 +40,19 @@ def _timm(name: str, train: int, evaluation: int, a100: int | None, task: str = 
     )
 
 
+def _detectron2(name: str, a100: int, task: str = "detection") -> Entry:
+    return Entry(
+        f"detectron2_{name}",
+        "vision",
+        task,
+        f"vision.detectron2_models:{name}",
+        {"train": 1, "eval": 1},
+        tiny_batch=1,
+        requires=_TORCHVISION,
+        a100_eval_batch=a100,
+    )
+
+
 ENTRIES = (
     _classifier("alexnet", 128, 128, 1024),
     _classifier("densenet121", 256, 64, 64),
@@ -123,5 +136,27 @@ ENTRIES = (
         "vision.super_slomo:build",
         {"train": 6, "eval": 6},
         a100_eval_batch=8,
+    ),
+    _detectron2("fasterrcnn_r_101_c4", 1),
+    _detectron2("fasterrcnn_r_101_dc5", 4),
+    _detectron2("fasterrcnn_r_101_fpn", 4),
+    _detectron2("fasterrcnn_r_50_c4", 1),
+    _detectron2("fasterrcnn_r_50_dc5", 1),
+    _detectron2("fasterrcnn_r_50_fpn", 4),
+    _detectron2("fcos_r_50_fpn", 4, "segmentation"),
+    _detectron2("maskrcnn", 4),
+    _detectron2("maskrcnn_r_101_c4", 2, "segmentation"),
+    _detectron2("maskrcnn_r_101_fpn", 4, "segmentation"),
+    _detectron2("maskrcnn_r_50_c4", 1, "segmentation"),
+    _detectron2("maskrcnn_r_50_fpn", 4, "segmentation"),
+    Entry(
+        "vision_maskrcnn",
+        "vision",
+        "detection",
+        "vision.detection:maskrcnn",
+        {"train": 4, "eval": 4},
+        tiny_batch=1,
+        requires=_TORCHVISION,
+        a100_eval_batch=4,
     ),
 )
