@@ -65,6 +65,7 @@ def average_one_by_one(t: Torch, step: int) -> Run:
 def average_at_once(t: Torch, step: int) -> Run:
     weights = [Tensor((1024, 1024))] * 26
     with t.frame("ema.py(15): update"):
+        t.at(16).think(1.2 * len(weights))  # the lists of averages and of parameters
         yield from t.at(17).method(
             "_foreach_lerp_ of type object", "aten::_foreach_lerp_", weights, weights, 0.001, kernel=MULTI_TENSOR, us=60
         )

@@ -47,7 +47,6 @@ import numpy as np
 from torchdiag.findings.amounts import time_text
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
-from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.averages import averages
 from torchdiag.timeline.facts.call_costs import batched
 from torchdiag.timeline.facts.facts import Facts
@@ -70,7 +69,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             rows=runs[:, 0].copy(),
             where=place.where,
             change=batched(facts, runs, number),
-            cautious=Change(runs=runs, host_scale=batched(facts, runs, number).host_scale),
+            cautious=batched(facts, runs, number, kernels=False),
             hopeful=batched(facts, runs, number, work=0.0),
             fix=f"Update all of them at once{place.at}: torch._foreach_lerp_(averages, weights, 1 - decay), or "
             "AveragedModel with get_ema_multi_avg_fn.",

@@ -41,7 +41,7 @@ import numpy as np
 from torchdiag.findings.rule import Family, Need, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.call_costs import call_cost_ns, kernel_scale
+from torchdiag.timeline.facts.call_costs import call_cost_ns, merged
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
 from torchdiag.timeline.facts.nesting import named, nesting
@@ -77,12 +77,7 @@ def check(facts: Facts) -> Iterator[Suspect]:
             title=f"{name} goes through its {tensors / len(here):.3g} tensors one by one, {place.how_often}{place.at}",
             rows=here,
             where=place.where,
-            change=Change(
-                shortened=here,
-                host_scale=scale,
-                scaled=launched,
-                device_scale=kernel_scale(trace, launched, len(here)),
-            ),
+            change=merged(facts, Change(shortened=here, host_scale=scale), launched, len(here)),
             cautious=Change(shortened=here, host_scale=scale),
             fix="Give all tensors of the list one type, device and memory format"
             f"{place.at}: compare those of parameters, gradients and optimizer state.",

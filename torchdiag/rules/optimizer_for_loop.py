@@ -46,7 +46,7 @@ from torchdiag.findings.amounts import time_text
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.call_costs import call_cost_ns, kernel_scale, work_share
+from torchdiag.timeline.facts.call_costs import call_cost_ns, merged, work_share
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
 from torchdiag.timeline.facts.optimizer_runs import OptimizerRuns, optimizer_runs
@@ -102,12 +102,8 @@ def _fused(facts: Facts, here: OptimizerRuns, *, kernels: bool, work: float = 1.
     left = number * PARAMETER_NS + (number / A_LAUNCH + len(here)) * facts.get(call_cost_ns) + len(here) * STEP_NS
     work *= work_share(facts, here.top) * float(trace.dur_ns[here.top].sum())
     launched = facts.partition.activities.row[here.launched]
-    return Change(
-        shortened=here.row,
-        host_scale=min((left + work) / total, 1.0),
-        scaled=launched if kernels else launched[:0],
-        device_scale=kernel_scale(trace, launched, number / A_LAUNCH + len(here)),
-    )
+    host = Change(shortened=here.row, host_scale=min((left + work) / total, 1.0))
+    return merged(facts, host, launched, number / A_LAUNCH + len(here)) if kernels else host
 
 
 def _fix(name: str, device: bool) -> str:

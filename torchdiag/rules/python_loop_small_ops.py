@@ -48,10 +48,10 @@ from torchdiag.findings.amounts import time_text
 from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
-from torchdiag.timeline.facts.call_costs import kernel_scale, work_share
+from torchdiag.timeline.facts.call_costs import merged, work_share
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.few_places import few_places
-from torchdiag.timeline.facts.loops import Loop, loops
+from torchdiag.timeline.facts.loops import loops
 from torchdiag.timeline.facts.nesting import nesting
 from torchdiag.timeline.facts.operator_order import operator_order
 
@@ -62,24 +62,28 @@ TINY_NS = 50_000
 
 def check(facts: Facts) -> Iterator[Suspect]:
     """One suspect a line that loops."""
-    trace, found = facts.trace, facts.get(loops)
+    trace, found, order = facts.trace, facts.get(loops), facts.get(operator_order)
     for place in few_places(facts, np.array([loop.first for loop in found], np.int64)):
         here = [found[int(index)] for index in place.chosen]
         runs = np.array([(loop.first, loop.last) for loop in here], np.int64)
         took = trace.ts_ns[runs[:, 1]] + trace.dur_ns[runs[:, 1]] - trace.ts_ns[runs[:, 0]]
-        change = _at_once(facts, here, runs, int(took.sum()))
-        if took.sum() < LEAST_SHARE * place.times.total_ns or not _tiny(facts, change.scaled):
+        launched = facts.partition.activities.row[facts.get(nesting).launched_below(order.through(runs))]
+        if took.sum() < LEAST_SHARE * place.times.total_ns or not _tiny(facts, launched):
             continue
-        rounds = sum(loop.rounds for loop in here) / len(here)
+        rounds_of_all = max(sum(loop.rounds for loop in here), 1)
+        one = Change(runs=runs, host_scale=len(here) / rounds_of_all)  # the cost of one round of each
+        all_work = replace(one, host_scale=min(one.host_scale + _work(facts, runs), 1.0))
+        calls = len(launched) * len(here) / rounds_of_all
+        rounds = rounds_of_all / len(here)
         often = sum(loop.often for loop in here) / len(here)
         yield Suspect(
             title=f"A loop of {rounds:.4g} rounds calls {here[0].operator} and the like {often:.4g} times, "
             f"{place.how_often}{place.at}: {time_text(float(took.mean()))}",
             rows=runs[:, 0].copy(),
             where=place.where,
-            change=change,
-            cautious=Change(runs=runs, host_scale=(1 + change.host_scale) / 2),
-            hopeful=replace(change, host_scale=len(here) / max(sum(loop.rounds for loop in here), 1)),
+            change=merged(facts, all_work, launched, calls),
+            cautious=Change(runs=runs, host_scale=(1 + all_work.host_scale) / 2),
+            hopeful=merged(facts, one, launched, calls),
             fix=f"Compute all rounds at once{place.at}: batch the tensors (torch.stack, torch.vmap, nested ones); if "
             "each round needs the one before, compile the loop with torch.compile.",
             reason="the same operators on the same shapes again and again; the gain assumes that the rounds do not "
@@ -88,18 +92,11 @@ def check(facts: Facts) -> Iterator[Suspect]:
         )
 
 
-def _at_once(facts: Facts, here: list[Loop], runs: NDArray[np.int64], took_ns: int) -> Change:
-    """The cost of one round and the work of all."""
-    rounds = max(sum(loop.rounds for loop in here), 1)
+def _work(facts: Facts, runs: NDArray[np.int64]) -> float:
+    """The host's own work in the operators of the loops, as a share of the loops' time."""
     inside = facts.get(operator_order).through(runs)
-    work_ns = work_share(facts, inside) * float(facts.trace.dur_ns[inside].sum())
-    launched = facts.partition.activities.row[facts.get(nesting).launched_below(inside)]
-    return Change(
-        runs=runs,
-        host_scale=min((took_ns * len(here) / rounds + work_ns) / max(took_ns, 1), 1.0),
-        scaled=launched,
-        device_scale=kernel_scale(facts.trace, launched, len(launched) * len(here) / rounds),
-    )
+    took = facts.trace.ts_ns[runs[:, 1]] + facts.trace.dur_ns[runs[:, 1]] - facts.trace.ts_ns[runs[:, 0]]
+    return work_share(facts, inside) * float(facts.trace.dur_ns[inside].sum()) / max(int(took.sum()), 1)
 
 
 def _tiny(facts: Facts, launched: NDArray[np.int64]) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from torchdiag.timeline import recorded
+from torchdiag.timeline import intervals, recorded
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.replay_lines import Stretches
 from torchdiag.trace.columns import Trace
@@ -24,3 +24,13 @@ def shortened(trace: Trace, change: Change) -> Stretches:
     begin, end = stretches_of(trace, first), stretches_of(trace, last)
     run = Stretches(begin.track, begin.start_ns, np.maximum(begin.start_ns, end.end_ns))
     return Stretches.join(stretches_of(trace, change.shortened), run, Stretches(*change.pieces.T))
+
+
+def spans_of(stretches: Stretches) -> list[tuple[Rows, Rows]]:
+    """For each thread that has some of the stretches: start and end of their union, ascending."""
+    spans: list[tuple[Rows, Rows]] = []
+    for number in np.flatnonzero(np.bincount(stretches.track, minlength=1)).tolist():
+        mine = np.flatnonzero(stretches.track == number)
+        mine = mine[np.argsort(stretches.start_ns[mine], kind="stable")]
+        spans.append(intervals.union(stretches.start_ns[mine], stretches.end_ns[mine]))
+    return spans
