@@ -134,6 +134,7 @@ _FUNCTIONS: dict[str, tuple[object, ...]] = {
     "td_repair_report_of": (ctypes.c_int, _HANDLE, ctypes.POINTER(Repaired)),
     "td_repair_note": (ctypes.c_int, _HANDLE, ctypes.c_int32, ctypes.POINTER(Note)),
     "td_repair_free": (None, _HANDLE),
+    "td_groups": (ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, *[_NUMBERS] * 3),
     "td_kinds": (None, ctypes.c_int64, *[_NUMBERS] * 5, ctypes.c_uint8, _NUMBERS),
     "td_places": (None, ctypes.c_int64, _NUMBERS, ctypes.c_int64, *[_NUMBERS] * 2),
     "td_values_at": (

@@ -7,11 +7,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from torchdiag._native import groups as native
 from torchdiag._native import lookup
 from torchdiag.timeline import frames
 from torchdiag.timeline.activity import Activities
 from torchdiag.timeline.charges import Charges
-from torchdiag.timeline.distinct import numbered
 from torchdiag.timeline.folding import folded
 from torchdiag.timeline.place_label import GARBAGE_COLLECTION, Facts, label, operator
 from torchdiag.timeline.result import Cause, IdleCause, Place
@@ -29,9 +29,6 @@ TOLD_BY_FRAME = np.isin(np.arange(len(CAUSES)), [PYTHON, DATALOADER])
 TOLD_BY_EVENT = np.array([cause in (Cause.PROFILER, Cause.UNKNOWN) for cause in CAUSES])
 TOLD_BY_OPERATOR = ~TOLD_BY_FRAME & np.array([cause is not Cause.PROFILER for cause in CAUSES])
 TOLD_BY_WORK = np.array([cause in (Cause.QUEUED, Cause.LAUNCH_LATENCY, Cause.UNATTRIBUTED) for cause in CAUSES])
-MOST_CODES = 1 << 20
-"""Codes are counted into a table up to this size, and sorted beyond it."""
-
 
 T = TypeVar("T")
 
@@ -246,28 +243,16 @@ def _flags(numbers: Rows, length: int) -> Codes:
 
 
 def _groups(columns: _Features[Codes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The number of each stretch's group (equal in all columns), and the first stretch of each group."""
-    group, size = np.zeros(len(columns[0]), np.int64), 1
-    # Columns of few codes come first, which keeps the tables small.
-    for column in sorted(columns, key=lambda column: int(column.max(initial=0))):
-        least = int(column.min(initial=0))
-        if np.any(column != least):
-            code, values = _dense(column.astype(np.int64) - least)
-            group, size = _dense(group * values + code)
-    first = np.zeros(size if len(group) else 0, np.int64)
-    first[group[::-1]] = np.arange(len(group))[::-1]
-    return group, first
+    """The number of each stretch's group (equal in all columns), and the first stretch of each group.
 
-
-def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Codes (not negative) renumbered without holes, in the same order, and how many there are."""
-    size = int(codes.max(initial=0)) + 1
-    if size > MOST_CODES:
-        present, dense = numbered(codes)
-        return dense, len(present)
-    present = np.zeros(size, np.bool_)
-    present[codes] = True
-    return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
+    Groups are in the order of their codes, columns of few codes counting first, whatever the order of the stretches.
+    """
+    group, first = native.groups(columns)
+    told = sorted((column[first] for column in columns), key=lambda column: int(column.max(initial=0)))
+    order = np.lexsort(told[::-1])
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[group], first[order]
 
 
 def _facts(trace: Trace, codes: _Features[int]) -> Facts:
