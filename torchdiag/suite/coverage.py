@@ -48,13 +48,17 @@ class Coverage:
 
     @property
     def operator_ratio(self) -> float | None:
-        """Operators of all over those of the MLPerf-like part."""
-        return len(self.all.operators) / len(self.mlperf.operators) if self.mlperf.operators else None
+        """Operators of all over those of the MLPerf-like part; None unless all of that was trained."""
+        return _ratio(self.all.operators, self.mlperf.operators) if not self.absent else None
 
     @property
     def function_ratio(self) -> float | None:
-        """Functions of all over those of the MLPerf-like part."""
-        return len(self.all.functions) / len(self.mlperf.functions) if self.mlperf.functions else None
+        """Functions of all over those of the MLPerf-like part; None unless all of that was trained."""
+        return _ratio(self.all.functions, self.mlperf.functions) if not self.absent else None
+
+
+def _ratio(names: frozenset[str], of: frozenset[str]) -> float | None:
+    return len(names) / len(of) if of else None
 
 
 def coverage(outcomes: Iterable[Outcome]) -> Coverage:

@@ -66,14 +66,18 @@ def _fit(table: Table, widths: list[int], room: int) -> None:
         shown = [width for width in widths if width]
         return sum(shown) + len(_GAP) * (len(shown) - 1) - room
 
+    # What is the same in every row tells least.
+    spare = [place for place, column in enumerate(table.columns) if column.spare][::-1]
+    for place in spare:
+        if excess() > 0 and len(table.rows) > 1 and len({row[place] for row in table.rows}) == 1:
+            widths[place] = 0
     # The last column's words are wrapped and give way first; those of the others are shortened.
     words = [place for place, column in enumerate(table.columns) if not column.right][::-1]
     least = {place: _LEAST_WRAPPED if place == len(widths) - 1 else _LEAST_WORDS for place in words}
-    for place in range(len(widths) - 1, -1, -1):
+    for place in spare:
         if excess() <= sum(max(widths[word] - least[word], 0) for word in words):
             break
-        if table.columns[place].spare:
-            widths[place] = 0
+        widths[place] = 0
     for word in words:
         widths[word] = max(widths[word] - max(excess(), 0), min(widths[word], least[word]))
 
