@@ -8,13 +8,17 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "rules"), str(ROOT / "tests" / "simulator")]
 
+from judged_pairs import Judged, judged  # noqa: E402
 from real_verdicts import load_verdicts  # noqa: E402
 from reference import corpus  # noqa: E402
 from scoring import Score, score  # noqa: E402
+from simulator.simulated_pairs import pairs  # noqa: E402
 
 import torchdiag  # noqa: E402
 
@@ -38,6 +42,20 @@ def real(details: bool) -> list[Score]:
     return scores
 
 
+def simulated(details: bool) -> list[Judged]:
+    """Each pair of a slow and a fixed script, diagnosed."""
+    found: list[Judged] = []
+    for pair in pairs():
+        with TemporaryDirectory() as folder:
+            found.append(judged(pair, Path(folder)))
+        if details:
+            one = found[-1]
+            told = f"{one.predicted_ns / 1e3:.0f} us predicted, {one.true_ns / 1e3:.0f} us true ({one.error:+.1%})"
+            first = "first" if one.top == one.rule else f"first is {one.top or 'nothing'}"
+            print(f"{one.rule}: {first}, {told}{', still told when fixed' if one.lingering else ''}", flush=True)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--details", action="store_true", help="show what is missing and what is wrong")
@@ -51,6 +69,15 @@ def main() -> None:
         print(f"  precision {right / max(right + wrong, 1):.3f} ({right} right, {wrong} wrong)")
         print(f"  recall {demanded / max(demanded + missing, 1):.3f} ({demanded} of {demanded + missing} demanded)")
         print(f"  bound_by right in {bounds} of {len(scores)}")
+    found = simulated(details)
+    errors = [abs(one.error) for one in found]
+    print(f"simulated pairs: {len(found)}")
+    print(f"  the bug is the first finding in {sum(one.top == one.rule for one in found)}")
+    print(f"  silent once fixed in {sum(not one.lingering for one in found)}")
+    far = quantiles(errors, n=10)[-1]
+    print(
+        f"  predicted step time off by {median(errors):.1%} (median), {far:.1%} (90th percentile), at most {max(errors):.1%}"
+    )
 
 
 if __name__ == "__main__":
