@@ -41,9 +41,14 @@ def test_frames_of_libraries_are_not_a_persons():
     assert (found.file, found.line) == ("train.py", 88)
 
 
-def test_the_line_that_runs_is_told_where_the_profiler_noted_it():
-    found = where(1, frame(0, 100, "train.py(88): step", called_from="train.py(95)"), operator(20, 50, "aten::linear"))
-    assert found.file == "train.py" and found.function == "step"
+def test_the_line_that_runs_is_told_by_what_it_calls():
+    found = where(
+        2,
+        frame(0, 100, "train.py(88): step"),
+        frame(10, 80, "/usr/lib/python3.11/site-packages/torch/functional.py(9): norm", called_from="train.py:95"),
+        operator(20, 50, "aten::norm"),
+    )
+    assert (found.file, found.line, found.function) == ("train.py", 95, "step")
 
 
 def test_without_frames_the_operator_stands_for_the_place():

@@ -77,6 +77,25 @@ def test_without_a_device_all_host_events_are_one_step():
     assert len(empty) == 1 and empty.total_ns == 1
 
 
+def repeated(took: int) -> Facts:
+    """Eight rounds of five kernels, launched within 10 us each, that take so long each."""
+    launches = [call(10_000 * n, 2_000, n + 1) for n in range(40)]
+    work = [kernel(20_000 + max(took, 10_000) * n, took, n + 1, name=f"k{n % 5}") for n in range(40)]
+    return Facts.of(trace(*launches, *work))
+
+
+def test_steps_found_by_their_launches_are_used_where_the_device_keeps_up():
+    known = repeated(8_000)
+    assert known.steps_source == "period" and not known.get(steady).whole
+    assert known.get(steady).step_ns == pytest.approx(50_000, rel=0.1)
+
+
+def test_steps_that_lie_before_what_they_launched_time_the_host_alone_and_are_not_used():
+    known = repeated(1_000_000)
+    assert known.steps_source == "period" and known.get(steady).whole
+    assert known.get(steady).total_ns >= 39_000_000
+
+
 def test_instants_belong_to_the_step_they_lie_in():
     found = times(10, 10, 10)
     assert found.of(np.array([-1, 0, STEP - 1, STEP, 3 * STEP - 1, 3 * STEP])).tolist() == [-1, 0, 0, 1, 2, -1]
