@@ -98,6 +98,36 @@ def test_detectors_of_101_layers_are_deeper_by_17_blocks(rest: str) -> None:
     )
 
 
+def matting() -> int:
+    """The network of arXiv 2004.00626, section 3.1: four encoders, choices, 7 shared blocks, and 3 for each decoder."""
+
+    def layer(kernel: int, before: int, after: int) -> int:
+        return conv(kernel, before, after) + 2 * after
+
+    encoders = sum(layer(7, before, 64) + layer(3, 64, 128) + layer(3, 128, 256) for before in (3, 3, 1, 4))
+    chosen = 3 * layer(1, 512, 64) + layer(1, 256 + 3 * 64, 256)
+    decoders = sum(layer(3, 256, 128) + layer(3, 128, 64) + conv(7, 64, after) for after in (1, 3))
+    return encoders + chosen + (7 + 2 * 3) * 2 * layer(3, 256, 256) + decoders
+
+
+DOCTR = {"doctr_det_predictor": 25.4, "doctr_reco_predictor": 15.8}  # millions, the tables of its documentation
+
+
+def test_background_matting_has_the_layers_of_its_paper() -> None:
+    # A student, its teacher, and two critics of the size of CycleGAN's.
+    assert real_parameters("Background_Matting") == 2 * matting() + 2 * 2_764_737
+
+
+@pytest.mark.parametrize("name", DOCTR)
+def test_doctr_models_have_the_size_of_its_tables(name: str) -> None:
+    assert real_parameters(name) / 1e6 == pytest.approx(DOCTR[name], abs=0.05)
+
+
+def test_efficientdet_has_the_size_of_its_paper() -> None:
+    # effdet's table says 6.63 million; arXiv 1911.09070, table 2, 6.6.
+    assert real_parameters("timm_efficientdet") == 6_625_898
+
+
 TIMM = {  # millions of parameters in its table of results on ImageNet
     "timm_efficientnet": 5.29,
     "timm_nfnet": 71.49,
