@@ -49,6 +49,7 @@ from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.nesting import nesting, operators
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.whereabouts import whereabouts
+from torchdiag.trace.columns import NO_TEXT
 
 SHARE = 0.02
 DTYPES = {"5": "half", "6": "float", "15": "bfloat16"}
@@ -96,15 +97,15 @@ def _pairs(facts: Facts, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
     first: list[int] = []
     second: list[int] = []
     working = operators(trace, *WORK)
+    casts = _casts(facts, rows)
+    rows = np.array(sorted(casts), np.int64)
     for track in sorted(set(trace.track[rows].tolist())):
         mine = rows[trace.track[rows] == track]
         recent: list[tuple[int, tuple[str, str, Shape]]] = []
         busy = np.sort(trace.ts_ns[working[trace.track[working] == track]])
         done = 0
         for row in mine[np.argsort(trace.ts_ns[mine], kind="stable")].tolist():
-            cast = _cast(facts, row)
-            if cast is None:
-                continue
+            cast = casts[row]
             source, target, shape = cast
             before, done = done, int(np.searchsorted(busy, trace.ts_ns[row]))
             recent = recent if done == before else []
@@ -116,6 +117,17 @@ def _pairs(facts: Facts, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
             first.append(match[0])
             second.append(row)
     return np.array(first, np.int64), np.array(second, np.int64)
+
+
+def _casts(facts: Facts, rows: NDArray[np.int64]) -> dict[int, tuple[str, str, Shape]]:
+    """What each of the rows converts, for those that convert between these precisions."""
+    args = facts.trace.args
+    columns = (args.input_types, args.concrete_inputs, args.input_dims)
+    key = np.stack([column.at(rows, NO_TEXT) for column in columns])
+    _, first, same = np.unique(key, axis=1, return_index=True, return_inverse=True)
+    distinct = [_cast(facts, row) for row in rows[first].tolist()]
+    pairs = zip(rows.tolist(), same.reshape(-1).tolist(), strict=True)
+    return {row: cast for row, number in pairs if (cast := distinct[number]) is not None}
 
 
 def _cast(facts: Facts, row: int) -> tuple[str, str, Shape] | None:
