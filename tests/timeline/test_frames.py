@@ -104,3 +104,9 @@ def test_frames_that_a_data_loader_called():
     stack = ["data.py(3): __getitem__", "torch/utils/data/_utils/fetch.py(44): fetch", "train.py(4): <module>"]
     assert frames.inside_loader(stack) == ["data.py(3): __getitem__"]
     assert frames.inside_loader(["train.py(4): <module>"]) == []
+
+
+@pytest.mark.parametrize("line", ["9" * 5000, "\u00b2", "\u0663"])
+def test_line_numbers_that_are_none_are_no_line(line):
+    assert frames.parse(f"a.py({line}): f") is None
+    assert Frame("a.py", 1, "f").running(f"a.py:{line}") == Frame("a.py", 1, "f")

@@ -4,7 +4,8 @@ import re
 import sys
 from dataclasses import dataclass, replace
 
-FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
+FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>[0-9]{1,9})\): (?P<function>.+)$", re.DOTALL)
+LINE = re.compile(r"[0-9]{1,9}")
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 INSTALLED = re.compile(r"^.*(?:site|dist)-packages/")
 TORCH_INSIDE = re.compile(r"^(?:torch|functorch|torchgen)/")
@@ -68,7 +69,7 @@ class Frame:
     def running(self, called_from: str) -> "Frame":
         """This frame at the line of `path/file.py:90`, where a frame it called says it was called from."""
         file, _, line = called_from.rpartition(":")
-        return replace(self, line=int(line)) if file == self.file and line.isdigit() else self
+        return replace(self, line=int(line)) if file == self.file and LINE.fullmatch(line) else self
 
 
 def parse(name: str) -> Frame | None:

@@ -1,5 +1,6 @@
 """Copies of tensors that the program made on the host just before: by a factory, or from Python values."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ FACTORIES = frozenset(
 """Operators that make a tensor of a given size."""
 FILLS = frozenset(f"aten::{name}" for name in ("bernoulli_", "exponential_", "normal_", "random_", "uniform_"))
 """Operators that fill a tensor with random numbers."""
+SIZE = re.compile(r"[0-9]{1,18}")
 NEAR = 3
 """Operators that may lie between a factory and the copy: a reshape, a cast, an arithmetic one."""
 
@@ -118,4 +120,4 @@ def _shape(text: str) -> Shape | None:
     parts = text.strip("[]").split(",") if text.startswith("[") and text.endswith("]") else ["no"]
     if parts == [""]:
         return ()
-    return tuple(int(part) for part in parts) if all(part.strip().isdecimal() for part in parts) else None
+    return tuple(int(part) for part in parts) if all(SIZE.fullmatch(part.strip()) for part in parts) else None
