@@ -6,7 +6,7 @@ from typing import Final
 
 from torchdiag.report.figures import count, duration
 from torchdiag.report.plain_text import plain
-from torchdiag.timeline.frames import Frame
+from torchdiag.timeline.frames import LINE, Frame
 from torchdiag.timeline.result import Recorded
 
 TITLE: Final = "Beside the times above, and no part of them"
@@ -92,7 +92,7 @@ def _frame(site: str) -> Frame | None:
     file, _, rest = site.rpartition(":")
     function = rest
     file, _, line = file.rpartition(":")
-    if not file or not line.isdigit():
+    if not file or not LINE.fullmatch(line):
         return None
     return Frame(file, int(line), function or "")
 

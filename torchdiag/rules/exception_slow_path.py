@@ -58,6 +58,7 @@ from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.facts.thrown import Thrown, thrown
 from torchdiag.timeline.facts.whereabouts import Where
+from torchdiag.timeline.frames import LINE
 
 LEAST_SHARE = 0.005
 PLACES = 5
@@ -116,7 +117,7 @@ def _where(item: Thrown) -> Where:
         first = item.operators.split(", ")[0]
         return Where(operator=first or None)
     parts = (item.handled_at or item.raised_at).rsplit(":", 2)
-    if len(parts) != 3 or not parts[1].isdigit():
+    if len(parts) != 3 or not LINE.fullmatch(parts[1]):
         return Where()
     return Where(file=parts[0], line=int(parts[1]), function=parts[2].rpartition(".")[2])
 
