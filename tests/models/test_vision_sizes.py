@@ -1,5 +1,7 @@
 """Vision models have the sizes their libraries and papers publish."""
 
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -126,6 +128,33 @@ def test_doctr_models_have_the_size_of_its_tables(name: str) -> None:
 def test_efficientdet_has_the_size_of_its_paper() -> None:
     # effdet's table says 6.63 million; arXiv 1911.09070, table 2, 6.6.
     assert real_parameters("timm_efficientdet") == 6_625_898
+
+
+def noise_net(width: int, factors: tuple[int, ...], words: int, colours: int) -> int:
+    """The U-Net of arXiv 2006.11239 with two blocks a level, scales and shifts, and one look around at the bottom."""
+    told = 4 * width
+
+    def block(before: int, after: int) -> int:
+        shortcut = conv(1, before, after) if before != after else 0
+        convolutions = conv(3, before, after) + conv(3, after, after) + shortcut
+        return convolutions + 2 * before + 2 * after + conv(1, told, 2 * after)
+
+    channels = [width, *(width * factor for factor in factors)]
+    levels = list(itertools.pairwise(channels))
+    deepest = channels[-1]
+    total = conv(1, width, told) + conv(1, told, told) + conv(1, 512, told) + conv(3, colours, width)
+    total += sum(block(a, b) + block(b, b) + block(2 * b, b) + block(b, a) for a, b in levels) + 2 * block(
+        *[deepest] * 2
+    )
+    total += 4 * conv(1, deepest, deepest) + 2 * deepest + (conv(1, words, deepest) if words else 0)
+    return total + 2 * width + conv(3, width, 3)
+
+
+def test_dalle2_has_the_size_of_its_parts() -> None:
+    clip = 151_277_313 - 1  # OpenAI's ViT-B/32, without its temperature
+    prior = 6 * (4 * (512 * 512 + 512) + 2 * 512 * 2048 + 2048 + 512 + 4 * 512) + 512 + 512 * 512
+    unets = noise_net(128, (1, 2, 4, 8), 512, 3) + noise_net(16, (1, 2, 4, 8, 16), 0, 6)
+    assert real_parameters("DALLE2_pytorch") == clip + prior + unets
 
 
 TIMM = {  # millions of parameters in its table of results on ImageNet

@@ -197,4 +197,12 @@ ENTRIES = (
         tiny_batch=1,
         fixed_batch=True,
     ),
+    Entry(
+        "DALLE2_pytorch",
+        "vision",
+        "generation",
+        "vision.dalle2:build",
+        {"train": 4, "eval": 1},
+        a100_eval_batch=1,
+    ),
 )
