@@ -14,12 +14,12 @@ import torchdiag
 
 TABLE = load_verdicts()
 STILL_WRONG = {
-    "hta/trace_diff__control__control.json.gz": "the earlier family of waits claims what exposed communication would win",
+    "hta/trace_diff__control__control.json.gz": "the family of waits claims what exposed communication would win",
     "hta/trace_diff__test__test.json.gz": "copies of a compiled backward pass are clones that look meant",
     "kineto/resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz": "filling gradients wins 0.99 % of a step",
-    "gpupuzzlers/fusion__fusion_mwe_trace.json.gz": "half of its idle time belongs to kernels whose launches are missing",
-    "switch_transformers/trace.json.gz": "2.4 % of a step idles after its reads, though the device is busy at the others",
-    "tracelens/h100__facebook_timesformer-base-finetuned-k400__1016002.json.gz": "its only fetch wins 1.2 % of the step",
+    "gpupuzzlers/fusion__fusion_mwe_trace.json.gz": "half of its idle time is of kernels whose launches are missing",
+    "switch_transformers/trace.json.gz": "2.4 % of a step idles after its reads, though the device is mostly busy",
+    "tracelens/h100__facebook_timesformer-base-finetuned-k400__1016002.json.gz": "its fetch wins 1.2 % of a step",
     "tracelens/mi300__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": "chains have a share just below the rule's threshold",
 }
 
