@@ -127,3 +127,8 @@ def test_a_failure_names_the_last_lines_and_where_all_are(tmp_path):
     )
     assert profile_words.interrupted(runs.result(), FOLDER).startswith("interrupted; what was measured (warm-up, timed")
     assert profile_words.interrupted(runs.result(passes=()), FOLDER) == "interrupted"
+
+
+def test_what_there_is_to_know_about_the_model_is_said():
+    note = "rebuilt from torchvision's parts, as detectron2 is not installed"
+    assert f"resnet18: {note}." in words(page(runs.result(model_note=note), width=200))

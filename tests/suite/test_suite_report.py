@@ -18,7 +18,7 @@ from torchdiag.suite.page_markdown import to_markdown
 from torchdiag.suite.page_terminal import print_page
 from torchdiag.suite.report_csv import to_csv
 from torchdiag.suite.report_json import dumps
-from torchdiag.suite.rows import COLUMNS
+from torchdiag.suite.rows import COLUMNS, row
 
 
 def gpu(subject, mode="train", parts=(60, 10, 20, 10), steps=(10, 10, 10), found=(), **more):
@@ -211,3 +211,9 @@ def test_a_gate_ends_with_1(tmp_path):
     code, text, _ = command("compare", before.path, after.path, "--fail-on", "regression")
     assert code == 1
     assert "broke" in text
+
+
+def test_what_there_is_to_know_about_models_is_said_once():
+    noted = [gpu(subject, mode, model_note="rebuilt") for subject in ("a", "b") for mode in ("train", "eval")]
+    assert "a, b: rebuilt." in report_page._notes(noted)
+    assert [row(one)["model_note"] for one in (noted[0], RUNS[0])] == ["rebuilt", None]

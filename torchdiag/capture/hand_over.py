@@ -77,6 +77,7 @@ class HandOver:
         batch_size: int | None = None,
         size: Any = None,
         parameters: int | None = None,
+        model_note: str | None = None,
         steps_found_by: StepSource | None = None,
         functions: tuple[str, ...] | None = None,
     ) -> None:
@@ -86,6 +87,7 @@ class HandOver:
             "batch_size": batch_size,
             "size": size,
             "parameters": parameters,
+            "model_note": model_note,
             "steps_found_by": steps_found_by,
             "functions": functions,
         }

@@ -36,6 +36,7 @@ def run(options: ProfileOptions, hand_over: HandOver, *, only_timed: bool = Fals
                 batch_size=built.workload.batch_size,
                 size=built.size,
                 parameters=built.parameters,
+                model_note=built.workload.note,
                 steps_found_by="model",
             )
             passes = Passes(passes_of(options, only_timed=only_timed), hand_over, lambda: built.device)

@@ -231,7 +231,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """A run: `complete` (every pass was made), `partial` (some, the timed one or a trace among them) or `failed`.
 
     `breakdown` is added after the run, in the form of `torchdiag breakdown --json`. `functions` are the public
-    functions of torch that Python called in a step; None where they were not asked for.
+    functions of torch that Python called in a step; None where they were not asked for. `model_note` is what a reader
+    must know about a model of the suite, such as that it is a rebuild of another library's.
     """
 
     torchdiag: str
@@ -244,6 +245,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     batch_size: int | None = None
     size: Literal["real", "tiny"] | None = None
     parameters: int | None = None
+    model_note: str = ""
     steps_found_by: StepSource | None = None
     passes: tuple[PassResult, ...] = ()
     memory: MemoryResult | None = None

@@ -58,8 +58,10 @@ def figures(result: RunResult) -> list[Figure]:
 
 
 def notes(result: RunResult) -> list[str]:
-    """What was not as asked for, one sentence a pass."""
+    """What was not as asked for, one sentence a pass, after what there is to know about the model."""
     said = [f"{done.name} pass: {plain(done.note).rstrip('.')}." for done in result.passes if done.note]
+    if result.model_note:
+        said.insert(0, f"{plain(result.options.target)}: {plain(result.model_note)}.")
     source = result.steps_found_by
     if source in _FOUND:
         said.append(_FOUND[source])

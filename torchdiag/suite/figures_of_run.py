@@ -29,6 +29,7 @@ def figures(result: RunResult, breakdown: Breakdown | None, trace: Trace | None)
         batch_size=result.batch_size,
         size=result.size,
         parameters=result.parameters,
+        model_note=result.model_note,
         step_ns=timed.median_ns if timed is not None else None,
         samples_ns=timed.samples_ns if timed is not None else (),
         samples_per_s=result.samples_per_s,

@@ -75,6 +75,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     batch_size: int | None = None
     size: str | None = None
     parameters: int | None = None
+    model_note: str = ""
     step_ns: int | None = None
     samples_ns: tuple[int, ...] = ()
     samples_per_s: float | None = None

@@ -232,6 +232,11 @@ def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     if any(one.findings is None and one.status == "complete" for one in outcomes):
         notes.append("Some runs were not diagnosed; `torchdiag diagnose` reads their folders.")
     notes += problems(outcomes)
+    noted: dict[str, list[str]] = {}
+    for one in outcomes:
+        if one.figures is not None and one.figures.model_note:
+            noted.setdefault(one.figures.model_note, []).append(one.case.subject)
+    notes += [f"{', '.join(dict.fromkeys(subjects))}: {note}." for note, subjects in noted.items()]
     if any(one.jobs > 1 and one.case.options.device == "cpu" and one.figures is not None for one in outcomes):
         notes.append("Several runs shared the CPU, so their times include each other's disturbance.")
     return notes

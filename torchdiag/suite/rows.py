@@ -56,6 +56,7 @@ COLUMNS: Final[dict[str, ColumnType]] = {
     "distinct_functions": int,
     "findings": str,
     "tuned_batch": int,
+    "model_note": str,
 }
 """Names and types of the columns; stable, new ones are added at the end. A `..._per_step` is a mean over its steps."""
 
@@ -96,6 +97,7 @@ def row(outcome: Outcome) -> dict[str, Cell]:
     cells |= {name: getattr(figures, name) for name in (*same, "gpu_peak_allocated_bytes", "gpu_peak_reserved_bytes")}
     cells["batch_size"] = figures.batch_size
     cells["size"] = figures.size
+    cells["model_note"] = figures.model_note or None
     cells["steps_ns"] = figures.steps_ns or None
     if figures.device is not None:
         cells |= msgspec.structs.asdict(figures.device)
