@@ -157,6 +157,17 @@ def test_dalle2_has_the_size_of_its_parts() -> None:
     assert real_parameters("DALLE2_pytorch") == clip + prior + unets
 
 
+LATER = {
+    "sam": 93_735_472 + 2 * 128,  # sam_vit_b; the library counts the random directions of places as well
+    "stable_diffusion_unet": 859_520_964,  # the model card of Stable Diffusion v1: 860 million
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_later_vision_models_have_published_sizes(name: str) -> None:
+    assert real_parameters(name) == LATER[name]
+
+
 TIMM = {  # millions of parameters in its table of results on ImageNet
     "timm_efficientnet": 5.29,
     "timm_nfnet": 71.49,
