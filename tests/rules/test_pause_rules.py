@@ -96,8 +96,23 @@ def test_exceptions_of_every_step_are_told_with_the_operators_that_throw_them():
     assert len(suspect.rows) == 80
     assert saved_us(known, suspect.change) == pytest.approx(600)
     assert suspect.where.operator == "quantized::conv2d"
-    handled = only(exception_slow_path.RULE, thrown_steps(30, 20, "Python exceptions"))
+
+
+def test_operators_that_exceptions_ended_cost_their_time_and_at_most_what_comes_after_them():
+    known = thrown_steps(45, 20)  # each operator, of 90 us, ends 5 us before what was thrown after 50 us is caught
+    suspect = only(exception_slow_path.RULE, known)
+    assert saved_us(known, suspect.cautious) == pytest.approx(20 * 45)
+    assert saved_us(known, suspect.change) == pytest.approx(20 * 95)
+    assert 20 * 100 - 10 <= saved_us(known, suspect.hopeful) <= 20 * 100 + 1_000
+    assert "1.9 ms" in suspect.title
+
+
+def test_python_exceptions_cost_much_less_than_they_seem_to_while_they_are_followed():
+    known = thrown_steps(60, 60, "Python exceptions")
+    handled = only(exception_slow_path.RULE, known)
     assert handled.where.label == "train.py:23 step"
+    assert saved_us(known, handled.change) == pytest.approx(60 * 1.3, rel=0.01)
+    assert saved_us(known, handled.cautious) == pytest.approx(60 * 0.65, rel=0.01)
 
 
 def test_a_few_short_exceptions_are_silent():

@@ -47,6 +47,8 @@ def merged(light: Diagnosis, detail: Diagnosis) -> tuple[Finding, ...]:
         there = [finding for finding in detail.findings if finding.rule == rule]
         if not here:
             findings += [_doubted(finding, detail.summary, light.summary) for finding in there]
+        elif not there:
+            findings += here
         elif len(here) == len(there):
             findings += [_placed(finding, other) for finding, other in zip(here, there, strict=True)]
         else:
@@ -88,12 +90,16 @@ def _part(whole: Finding, finding: Finding, share: float) -> Finding:
 
 
 def _doubted(finding: Finding, detail: Summary, light: Summary) -> Finding:
-    """A finding of the detailed recording alone: its share of the step kept, its times those of a light step."""
-    scale = light.step_ns / detail.step_ns
+    """A finding of the detailed recording alone: its share of the step kept, its times those of a light step.
+
+    They are not scaled up: a light step that took longer than a detailed one was disturbed, not slowed by the finding.
+    """
+    scale = min(light.step_ns / detail.step_ns, 1.0)
     gain = finding.gain
     return replace(
         finding,
         gain=None if gain is None else Gain(gain.low_ns * scale, gain.expected_ns * scale, gain.high_ns * scale),
+        gain_share=finding.gain_share * scale * detail.step_ns / light.step_ns,
         accused_ns=finding.accused_ns * scale,
         idle_ns=finding.idle_ns * scale,
         confidence=LOWER[finding.confidence],
