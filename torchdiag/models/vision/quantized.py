@@ -18,7 +18,7 @@ from torchdiag.models.workload import Setting, Workload
 
 def resnet50(setting: Setting) -> Workload:
     """ResNet-50 in eager-mode quantization; quantization-aware when training."""
-    return _quantized("resnet50", setting)
+    return _quantized("resnet50", setting, width_per_group=4)
 
 
 def mobilenet_v2(setting: Setting) -> Workload:
@@ -26,14 +26,15 @@ def mobilenet_v2(setting: Setting) -> Workload:
     return _quantized("mobilenet_v2", setting)
 
 
-def _quantized(name: str, setting: Setting) -> Workload:
+def _quantized(name: str, setting: Setting, **tiny: int) -> Workload:
+    """The model of torchvision; `tiny` makes it smaller in the tiny size."""
     if setting.dtype is not torch.float32 or setting.autocast:
         raise TorchdiagError(f"{name}_quantized_qat runs in fp32 with int8 inside; leave --dtype at fp32.")
     if not setting.training and setting.device.type != "cpu":
         raise TorchdiagError(f"{name}_quantized_qat evaluates in int8, which is CPU only; use --device cpu.")
     library, quantization = cast(Any, torchvision.models.quantization), cast(Any, torch.ao.quantization)
     pixels, classes = (64, 10) if setting.tiny else (224, 1000)
-    model = getattr(library, name)(weights=None, quantize=False, num_classes=classes)
+    model = getattr(library, name)(weights=None, quantize=False, num_classes=classes, **(tiny if setting.tiny else {}))
     images = torch.randn(setting.batch_size, 3, pixels, pixels, device=setting.device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
