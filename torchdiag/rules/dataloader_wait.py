@@ -28,9 +28,7 @@ loader = DataLoader(dataset, batch_size=64, num_workers=2)
 After:
 
 ```python
-loader = DataLoader(
-    dataset, batch_size=64, num_workers=12, prefetch_factor=4, persistent_workers=True, pin_memory=True
-)
+loader = DataLoader(dataset, batch_size=64, num_workers=12, prefetch_factor=4, persistent_workers=True, pin_memory=True)
 ```
 
 ## References

@@ -32,10 +32,12 @@ After:
 ```python
 side = torch.cuda.Stream()
 
+
 def prefetch(batches):
     def fetch():
         with torch.cuda.stream(side):
             return [tensor.to("cuda", non_blocking=True) for tensor in next(batches)]
+
     batch = fetch()
     while batch:
         torch.cuda.current_stream().wait_stream(side)
