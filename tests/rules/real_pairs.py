@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from statistics import mean, median
 
@@ -33,7 +34,8 @@ REPEATS = 30
 class RealPair:
     """A step with a bug, `slow`, and one without.
 
-    `stacks`: whether it takes Python stacks to see it; `periodic`: whether it comes at any step.
+    `stacks`: whether it takes Python stacks to see it; `periodic`: whether all steps are needed to see it. `recorded`
+    steps are recorded at a time, `repeats` measured.
     """
 
     rule: str
@@ -41,6 +43,8 @@ class RealPair:
     fixed: Step
     stacks: bool = False
     periodic: bool = False
+    recorded: int = STEPS
+    repeats: int = REPEATS
 
 
 @dataclass(frozen=True)
@@ -54,33 +58,46 @@ class Outcome:
     title: str
 
 
-def won(pair: RealPair) -> float:
-    """The share of the CPU time of a slow step that the fix wins; the two are measured in turn."""
+def taken_ns(slow: Step, fixed: Step, repeats: int) -> tuple[list[int], list[int]]:
+    """CPU times of slow steps and of fixed ones, measured in turn, after three of each."""
     taken: tuple[list[int], list[int]] = ([], [])
-    for number in range(REPEATS + 3):
-        for which, step in enumerate((pair.slow, pair.fixed)):
+    for number in range(repeats + 3):
+        for which, step in enumerate((slow, fixed)):
             start = time.thread_time_ns()
             step()
             if number >= 3:
                 taken[which].append(time.thread_time_ns() - start)
-    slow, fixed = (mean(times) if pair.periodic else median(times) for times in taken)
+    return taken
+
+
+def shortest_ns(slow: Step, fixed: Step) -> tuple[int, int]:
+    """The shortest CPU time of a slow step, and of a fixed one."""
+    times = taken_ns(slow, fixed, REPEATS)
+    return min(times[0]), min(times[1])
+
+
+def won(pair: RealPair) -> float:
+    """The share of the CPU time of a slow step that the fix wins."""
+    slow, fixed = (
+        mean(times) if pair.periodic else median(times) for times in taken_ns(pair.slow, pair.fixed, pair.repeats)
+    )
     return 1 - fixed / slow
 
 
-def record(step: Step, file: Path, *, stacks: bool, only_fastest: bool) -> Facts:
-    """Some steps, from a profiler that records little, or stacks as well; `only_fastest` takes the least disturbed."""
+def record(pair: RealPair, file: Path) -> Facts:
+    """Slow steps, from a profiler that records little, or stacks as well; the least disturbed unless all are needed."""
     config = torch._C._profiler._ExperimentalConfig(record_python_gc_info=True)
     best: Facts | None = None
     gc.collect()
     gc.freeze()  # what was there before is not the program's
     for _ in range(SESSIONS):
-        with profile(activities=[ProfilerActivity.CPU], with_stack=stacks, experimental_config=config) as session:
-            for number in range(STEPS):
+        with profile(activities=[ProfilerActivity.CPU], with_stack=pair.stacks, experimental_config=config) as session:
+            for number in range(pair.recorded):
                 with record_function(f"ProfilerStep#{number}"):
-                    step()
+                    pair.slow()
         session.export_chrome_trace(str(file))
         facts = Facts.of(load(file))
-        if only_fastest:
+        if not pair.periodic:
             fastest = min(facts.steps[2:], key=lambda one: one.end_ns - one.start_ns)
             facts = Facts(facts.trace, facts.partition, (fastest,), "marks")
         if best is None or facts.get(steady).step_ns < best.get(steady).step_ns:
@@ -92,7 +109,7 @@ def record(step: Step, file: Path, *, stacks: bool, only_fastest: bool) -> Facts
 def outcome(pair: RealPair, folder: Path) -> Outcome | None:
     """What the rule predicts and what the fix wins; None where the rule says nothing."""
     rule = importlib.import_module(f"torchdiag.rules.{pair.rule.replace('-', '_')}").RULE
-    facts = record(pair.slow, folder / "trace.json", stacks=pair.stacks, only_fastest=not pair.periodic)
+    facts = record(pair, folder / "trace.json")
     weighed: list[Weighed] = weigh(facts, [Charge(rule, suspect) for suspect in rule.check(facts)])
     measured = won(pair)
     gains = [one.gain for one in weighed if one.gain is not None]
@@ -101,6 +118,28 @@ def outcome(pair: RealPair, folder: Path) -> Outcome | None:
     step_ns = facts.get(steady).step_ns
     low, expected, high = (sum(getattr(gain, f"{name}_ns") for gain in gains) for name in ("low", "expected", "high"))
     return Outcome(measured, low / step_ns, expected / step_ns, high / step_ns, weighed[0].charge.suspect.title)
+
+
+def compiled(*, of_many_sizes: bool) -> Step:
+    """Products of matrices, and a function compiled for one size at a time, called with one size or with another each.
+
+    The compiler is imported by the first step.
+    """
+    big = torch.randn(600, 600)
+    weight = torch.randn(8, 8)
+    sizes = count(2)
+    known: list[Callable[[torch.Tensor], torch.Tensor]] = []
+
+    def step() -> None:
+        if not known:
+            dynamo = importlib.import_module("torch._dynamo")
+            dynamo.config.cache_size_limit = dynamo.config.accumulated_cache_size_limit = 1_000
+            known.append(torch.compile(lambda x: torch.relu(x @ weight), backend="eager", dynamic=False))
+        for _ in range(12):
+            torch.mm(big, big)
+        known[0](torch.ones(next(sizes) if of_many_sizes else 5, 8))
+
+    return step
 
 
 class Wrapper:
@@ -221,6 +260,14 @@ def real_pairs() -> list[RealPair]:
             walked,
             lambda: (work(4), kept),
             stacks=True,
+        ),
+        RealPair(
+            "recompile-steady-state",
+            compiled(of_many_sizes=True),
+            compiled(of_many_sizes=False),
+            periodic=True,
+            recorded=5,
+            repeats=6,
         ),
         RealPair("warning-logging-hot-path", logged, lambda: work(4), stacks=True),
         RealPair("attr-miss-exception", lambda: (work(8), hasattr(wrapper, "x")), lambda: work(8), stacks=True),

@@ -95,13 +95,17 @@ def check(facts: Facts) -> Iterator[Suspect]:
 
 def _without(facts: Facts, item: Thrown, amount_ns: float) -> Change:
     """The step with `amount_ns` (`least_ns`, `step_ns` or `most_ns`) less of these exceptions."""
+    times = facts.get(steady)
+    if item.counted and len(item.handled):
+        free_ns = float((item.handled[:, 2] - item.handled[:, 1]).sum()) / len(times)
+        return Change(pieces=item.handled, host_scale=max(1 - amount_ns / free_ns, 0.0) if free_ns else 1.0)
     if item.counted:
-        return Change(shortened=item.rows, host_scale=max(1 - amount_ns / facts.get(steady).step_ns, 0.0))
+        return Change(shortened=item.rows, host_scale=max(1 - amount_ns / times.step_ns, 0.0))
     if item.cpp:
         failed = item.failed if amount_ns > item.least_ns else item.failed[:0]
         handled = item.handled if amount_ns > item.step_ns else item.handled[:0]
         return Change(shortened=np.concatenate((item.rows, failed)), pieces=handled)
-    told = float(np.maximum(facts.trace.dur_ns[item.rows], 0).sum()) / len(facts.get(steady))
+    told = float(np.maximum(facts.trace.dur_ns[item.rows], 0).sum()) / len(times)
     return Change(shortened=item.rows, host_scale=max(1 - amount_ns / told, 0.0) if told else 1.0)
 
 

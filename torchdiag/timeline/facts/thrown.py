@@ -37,7 +37,8 @@ class Thrown:
     `step_ns`: the time of a step that went into them, with the operators that they ended; `least_ns` and `most_ns` what
     that is at least and at most. `rows`: the recorded slices; the steps' marks where only the run counted them
     (`counted`). `failed`: the operators that these exceptions ended, of which nothing came. `handled` int64[k, 3]:
-    pieces of threads (track, start and end in nanoseconds) from the end of each of those to what comes next.
+    pieces of threads (track, start and end in nanoseconds) from the end of each of those to what comes next; of Python
+    exceptions that only the run counted, all time of the steps in which they can have been.
     """
 
     name: str
@@ -140,7 +141,7 @@ def _counted(facts: Facts, *, cpp: bool) -> list[Thrown]:
     marks = times.rows(facts, named(facts.trace, Kind.ANNOTATION, lambda name: name.startswith(STEP_MARK)))
     if run is None or result is None or not result.steps or not len(marks):
         return []
-    none, nothing = marks[:0], np.empty((0, 3), np.int64)
+    none, nothing, outside = marks[:0], np.empty((0, 3), np.int64), _outside(facts, marks)
     if cpp:
         return [
             Thrown(
@@ -163,7 +164,7 @@ def _counted(facts: Facts, *, cpp: bool) -> list[Thrown]:
         found.append(
             Thrown(
                 item.type, False, item.raised_at, item.handled_at, "", item.count / result.steps,
-                cost, least, most, marks, none, nothing, counted=True,
+                cost, least, most, marks, none, outside, counted=True,
             )
         )  # fmt: skip
     return found
@@ -209,6 +210,24 @@ def _handled(facts: Facts, rows: Rows, failed: Rows) -> Rows:
         end = np.maximum(np.minimum(np.minimum(following, over), reach + HANDLED_NS), start)
         pieces.append(np.column_stack((np.full(len(mine), track, np.int64), start, end)))
     return np.concatenate(pieces) if pieces else np.empty((0, 3), np.int64)
+
+
+def _outside(facts: Facts, marks: Rows) -> Rows:
+    """int64[k, 3]: the time of steps outside operators and C++ exceptions, which is where Python raises."""
+    trace = facts.trace
+    thread = recorded.threads(trace)[trace.track]
+    within = np.flatnonzero(trace.kind == Kind.OPERATOR)
+    within = np.concatenate((within, recorded.rows_of(trace, "throw")))
+    pieces: list[Rows] = []
+    for mark in marks.tolist():
+        mine = within[thread[within] == trace.track[mark]]
+        mine = mine[np.argsort(trace.ts_ns[mine], kind="stable")]
+        low, high = int(trace.ts_ns[mark]), int(trace.ts_ns[mark] + trace.dur_ns[mark])
+        begun = np.clip(trace.ts_ns[mine], low, high)
+        ended = np.clip(trace.ts_ns[mine] + trace.dur_ns[mine], low, high)
+        start, end = intervals.between(*intervals.union(begun, ended), low, high)
+        pieces.append(np.column_stack((np.full(len(start), trace.track[mark], np.int64), start, end)))
+    return np.concatenate(pieces)
 
 
 def _text(facts: Facts, code: int) -> str:
