@@ -58,29 +58,16 @@ class Outcome:
     title: str
 
 
-def taken_ns(slow: Step, fixed: Step, repeats: int) -> tuple[list[int], list[int]]:
-    """CPU times of slow steps and of fixed ones, measured in turn, after three of each."""
+def won(pair: RealPair) -> float:
+    """The share of the CPU time of a slow step that the fix wins; the two are measured in turn."""
     taken: tuple[list[int], list[int]] = ([], [])
-    for number in range(repeats + 3):
-        for which, step in enumerate((slow, fixed)):
+    for number in range(pair.repeats + 3):
+        for which, step in enumerate((pair.slow, pair.fixed)):
             start = time.thread_time_ns()
             step()
             if number >= 3:
                 taken[which].append(time.thread_time_ns() - start)
-    return taken
-
-
-def shortest_ns(slow: Step, fixed: Step) -> tuple[int, int]:
-    """The shortest CPU time of a slow step, and of a fixed one."""
-    times = taken_ns(slow, fixed, REPEATS)
-    return min(times[0]), min(times[1])
-
-
-def won(pair: RealPair) -> float:
-    """The share of the CPU time of a slow step that the fix wins."""
-    slow, fixed = (
-        mean(times) if pair.periodic else median(times) for times in taken_ns(pair.slow, pair.fixed, pair.repeats)
-    )
+    slow, fixed = (mean(times) if pair.periodic else median(times) for times in taken)
     return 1 - fixed / slow
 
 

@@ -103,7 +103,7 @@ def test_operators_that_exceptions_ended_cost_their_time_and_at_most_what_comes_
     suspect = only(exception_slow_path.RULE, known)
     assert saved_us(known, suspect.cautious) == pytest.approx(20 * 45)
     assert saved_us(known, suspect.change) == pytest.approx(20 * 95)
-    assert 20 * 100 - 10 <= saved_us(known, suspect.hopeful) <= 20 * 100 + 1_000
+    assert 20 * 100 <= saved_us(known, suspect.hopeful) <= 20 * 100 + 10  # twice the usual after the last
     assert "1.9 ms" in suspect.title
 
 

@@ -193,7 +193,7 @@ def _handled(facts: Facts, rows: Rows, failed: Rows) -> Rows:
     """int64[k, 3]: from the end of each failed operator until the next event of its thread, or its step's end.
 
     In that time the exception is formatted, raised in Python and handled. Where the program does something else that no
-    event tells of, that is in it as well, up to `HANDLED_NS`.
+    event tells of, that is in it as well, up to `HANDLED_NS` and to twice what it usually is.
     """
     trace, times = facts.trace, facts.get(steady)
     host = np.flatnonzero(np.isin(trace.kind, (Kind.OPERATOR, Kind.PYTHON, Kind.RUNTIME, Kind.ANNOTATION)))
@@ -209,7 +209,11 @@ def _handled(facts: Facts, rows: Rows, failed: Rows) -> Rows:
         over = times.end_ns[np.maximum(times.of(trace.ts_ns[mine]), 0)]
         end = np.maximum(np.minimum(np.minimum(following, over), reach + HANDLED_NS), start)
         pieces.append(np.column_stack((np.full(len(mine), track, np.int64), start, end)))
-    return np.concatenate(pieces) if pieces else np.empty((0, 3), np.int64)
+    if not pieces:
+        return np.empty((0, 3), np.int64)
+    track, start, end = np.concatenate(pieces).T
+    usual = int(np.median(end - start))
+    return np.column_stack((track, start, np.minimum(end, start + DOUBT * usual)))
 
 
 def _outside(facts: Facts, marks: Rows) -> Rows:
