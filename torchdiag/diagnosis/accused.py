@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from torchdiag.timeline import intervals
 from torchdiag.timeline.changes import Change
+from torchdiag.timeline.distinct import among
 from torchdiag.timeline.facts.facts import Facts
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.replay_lines import Stretches
@@ -30,12 +31,9 @@ def accused(facts: Facts, change: Change) -> Accused:
     waited = sum(intervals.length(*spans) for _, spans in host_spans(facts, waiting))
     covered = sum(intervals.length(*spans) for _, spans in host_spans(facts, Stretches.join(waiting, shorter)))
     activities = facts.partition.activities
-    of_row = {name: times.rows(facts, np.unique(getattr(change, name))) for name in ("removed", "scaled")}
-    length = dict(zip(activities.row.tolist(), (activities.end_ns - activities.start_ns).tolist(), strict=True))
-    device = sum(length.get(row, 0) for row in of_row["removed"].tolist())
-    device += (1 - change.device_scale) * sum(
-        length.get(row, 0) for row in np.setdiff1d(of_row["scaled"], of_row["removed"]).tolist()
-    )
+    removed, scaled = (among(activities.row, times.rows(facts, rows)) for rows in (change.removed, change.scaled))
+    length = activities.end_ns - activities.start_ns
+    device = float(length[removed].sum()) + (1 - change.device_scale) * float(length[scaled & ~removed].sum())
     return Accused(waited + (covered - waited) * (1 - change.host_scale), device)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchdiag.diagnosis.accused import Accused, accused
 from torchdiag.diagnosis.ownership import Ownership
@@ -14,7 +15,7 @@ from torchdiag.findings.rule import Family, Rule
 from torchdiag.findings.suspect import Suspect
 from torchdiag.timeline.changes import Change
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.facts.idle import idle
+from torchdiag.timeline.facts.idle import idle_by_device
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.replay import Replay
 
@@ -47,10 +48,15 @@ def replay(facts: Facts) -> Replay:
     return Replay.of(facts.trace, facts.partition, facts.steps)
 
 
+def measured_paces_ns(facts: Facts) -> NDArray[np.int64]:
+    """int64[n]: the paces of all steps with nothing changed, which every gain is measured from."""
+    return facts.get(replay).paces_ns([])
+
+
 def saved_ns(facts: Facts, changes: Sequence[Change]) -> float:
     """Nanoseconds that a steady step gets shorter by some changes, at least 0."""
-    engine, chosen = facts.get(replay), facts.get(steady).number
-    saved = engine.paces_ns([])[chosen] - engine.paces_ns(changes)[chosen]
+    chosen = facts.get(steady).number
+    saved = facts.get(measured_paces_ns)[chosen] - facts.get(replay).paces_ns(changes)[chosen]
     return max(float(saved.sum()) / len(chosen), 0.0)
 
 
@@ -85,12 +91,8 @@ def weigh(facts: Facts, charges: Iterable[Charge]) -> list[Weighed]:
 def bound_ns(facts: Facts, time: Accused) -> float:
     """What a fix cannot exceed in a step: the device time it takes away, and of the host time it takes away no more
     than a device idles. Without devices, the host time itself."""
-    steps = len(facts.get(steady))
-    found = facts.get(idle)
-    if not found.devices:
-        return time.host_ns / steps
-    longest = max(int(found.length_ns[found.device == device.device].sum()) for device in facts.partition.devices)
-    return (min(time.host_ns, longest) + time.device_ns) / steps
+    steps, idle_ns = len(facts.get(steady)), facts.get(idle_by_device)
+    return (min(time.host_ns, max(idle_ns, default=time.host_ns)) + time.device_ns) / steps
 
 
 def _alone(facts: Facts, suspect: Suspect) -> float:

@@ -61,6 +61,12 @@ def idle(facts: Facts) -> Idle:
     return Idle(charges, device, times.worked_on(charges.start_ns), len(facts.partition.devices))
 
 
+def idle_by_device(facts: Facts) -> list[int]:
+    """Idle nanoseconds of each device of the partition, in its order."""
+    found = facts.get(idle)
+    return [int(found.length_ns[found.device == device.device].sum()) for device in facts.partition.devices]
+
+
 def gpu_busy(facts: Facts) -> float | None:
     """Share (0..1) of the steady steps in which a device has activity, a mean over the devices; None without one."""
     if not facts.partition.devices:
