@@ -219,3 +219,11 @@ def test_a_what_if_about_nothing_is_a_mistake(trace, tmp_path, removed, told):
     assert (code, out) == (2, "")
     assert told in errors
     assert "Traceback" not in errors
+
+
+def test_damage_is_told_on_the_page(trace, tmp_path):
+    (tmp_path / "cut.json").write_text(trace.read_text()[:-300])
+    code, out, _ = run("diagnose", "cut.json", cwd=tmp_path)
+    assert code == 0
+    about = out.partition("About this trace")[2]
+    assert "the text ends before the trace does" in about

@@ -10,7 +10,7 @@ from torchdiag.timeline import host_only
 from torchdiag.timeline.device_states import sweep
 from torchdiag.timeline.facts.cold_start import cold_start
 from torchdiag.timeline.facts.facts import Facts
-from torchdiag.timeline.facts.idle import gpu_busy, idle
+from torchdiag.timeline.facts.idle import gpu_busy, idle, idle_by_device
 from torchdiag.timeline.facts.kernels import kernels
 from torchdiag.timeline.facts.steady import steady
 from torchdiag.timeline.result import Cause, Window
@@ -102,11 +102,8 @@ def device_shares(facts: Facts) -> dict[str, float]:
 
 def ceiling_ns(facts: Facts) -> float | None:
     """The time of a step in which the busiest device never waits; None without a device."""
-    times, found = facts.get(steady), facts.get(idle)
-    if not facts.partition.devices:
-        return None
-    least = min(int(found.length_ns[found.device == device.device].sum()) for device in facts.partition.devices)
-    return (times.total_ns - least) / len(times)
+    times, idle_ns = facts.get(steady), facts.get(idle_by_device)
+    return (times.total_ns - min(idle_ns)) / len(times) if idle_ns else None
 
 
 def _bound_of_host(facts: Facts) -> Bound:
@@ -119,17 +116,20 @@ def _bound_of_host(facts: Facts) -> Bound:
 def _sentence(
     facts: Facts, bound: Bound, busy: float | None, ceiling: float | None, findings: tuple[Finding, ...]
 ) -> str:
-    step = facts.get(steady).step_ns
+    times = facts.get(steady)
+    step = times.step_ns
+    of, again = ("the recorded", "this") if times.whole else ("a step of", "a step")
     what = WORDS[bound]
     if bound == "host" and busy is None:
         what = "No device took part: the step is CPU work"
     parts = [f"{what}."]
     if busy is not None and ceiling is not None and bound not in ("warm-up", "cannot-tell"):
-        told = f"The GPU works {100 * busy:.0f} % of a step of {time_text(step)}"
-        if bound == "gpu":
+        told = f"The GPU works {100 * busy:.0f} % of {of} {time_text(step)}"
+        if bound == "gpu" and busy >= BUSY:
             parts.append(f"{told}; only faster or fewer kernels make it shorter.")
         elif ceiling > 0:
-            parts.append(f"{told}; if it never waited, a step would take {time_text(ceiling)} ({step / ceiling:.2g}x).")
+            faster = f"{time_text(ceiling)} ({step / ceiling:.2g}x)"
+            parts.append(f"{told}; if it never waited, {again} would take {faster}.")
     first = next((finding for finding in findings if finding.verdict == "exposed"), None)
     if first is not None and first.gain is not None:
         parts.append(f"First: {_advice(first.fix)} (about {time_text(first.gain.expected_ns)} a step).")

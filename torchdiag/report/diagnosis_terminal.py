@@ -31,7 +31,7 @@ def print_diagnosis(diagnosis: Diagnosis, canvas: Canvas, *, everything: bool) -
         canvas.paragraph("No rule found a bug.")
     for line in words.unchecked(diagnosis):
         canvas.paragraph(line + ".", "dim", rest="  ")
-    if everything and diagnosis.quality:
+    if diagnosis.quality:
         canvas.line()
         canvas.line(Text("About this trace", "bold"))
         for note in diagnosis.quality:
